@@ -1,0 +1,1 @@
+"""Case types, their file formats and their loaders."""

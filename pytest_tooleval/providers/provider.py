@@ -1,0 +1,87 @@
+"""The seam between the agent loop and a model API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.transcript import AssistantMessage, Message
+
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model is offered it.
+
+    Attributes:
+        name: what the model calls.
+        description: what the model reads.
+        parameters: JSON Schema of the arguments object.
+
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the model is asked to generate; None leaves a setting to the provider's default."""
+
+    tool_choice: ToolChoice = "auto"
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One question to a model, in no provider's dialect."""
+
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """What one target tells its provider.
+
+    Attributes:
+        model: the model's name, empty when the provider needs none.
+        url: base URL that replaces the provider's own, or None.
+        timeout: most seconds that one attempt may take.
+        retries: attempts after the first, for transient faults only.
+
+    """
+
+    model: str = ""
+    url: str | None = None
+    timeout: float = 120.0
+    retries: int = 4
+
+
+class Provider(Protocol):
+    """An opened model API; one for each target in each process."""
+
+    def cannot_run(self, case: ToolUseCase) -> str | None:
+        """Return the reason why this case has to be skipped here, or None."""
+        ...
+
+    def reply(self, case: ToolUseCase, request: ChatRequest) -> AssistantMessage:
+        """Ask the model once.
+
+        Raises:
+            ProviderError: no usable answer came; retries for transient faults are already spent.
+
+        """
+        ...
+
+    def close(self) -> None:
+        """Release connections."""
+        ...

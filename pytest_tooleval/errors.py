@@ -91,5 +91,5 @@ class WorktreeError(InfrastructureError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known word nearest to `word`, or an empty string."""
     by_folded = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.5)
     return f" (did you mean {by_folded[found[0]]!r}?)" if found else ""

@@ -1,0 +1,176 @@
+"""The agent loop: ask the model, run its calls, and so on until it answers. Whatever happens is data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from pytest_tooleval.agent.hints import unparsed_call_hint
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.errors import InfrastructureError, ToolError
+from pytest_tooleval.measures.text import clean_text, shorten
+from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, ToolSpec
+from pytest_tooleval.providers.wire import offered_name
+from pytest_tooleval.tools.arguments import argument_faults, without_refused_nulls
+from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.tools.tool import Tool, ToolContext
+from pytest_tooleval.transcript import (
+    AssistantMessage,
+    Message,
+    Outcome,
+    Run,
+    Status,
+    ToolCall,
+    ToolMessage,
+    TraceEntry,
+    Usage,
+    UserMessage,
+)
+
+DEFAULT_MAX_TURNS = 10
+DEFAULT_SYSTEM_PROMPT = (
+    "You work on a task in a folder of files. Paths are relative to that folder. "
+    "Use the tools you are offered where the task needs them, and no others. "
+    "When the task is done, answer in a few words."
+)
+_CUT_OFF = "not run: the reply was cut off by the output limit before this call was complete"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What holds for every case of a target."""
+
+    system_prompt: str = DEFAULT_SYSTEM_PROMPT
+    sampling: Sampling = field(default_factory=Sampling)
+    max_turns: int = DEFAULT_MAX_TURNS
+
+
+class Agent:
+    """Works on one case, once."""
+
+    def __init__(
+        self, case: ToolUseCase, provider: Provider, offer: Offer, context: ToolContext, settings: AgentSettings
+    ) -> None:
+        self._case = case
+        self._provider = provider
+        self._offer = offer
+        self._context = context
+        self._settings = settings
+        self._max_turns = case.max_turns or settings.max_turns
+        self._tools = tuple(
+            ToolSpec(tool.name, tool.description, tool.parameters) for tool in offer.offered.values()
+        )
+        self._messages: list[Message] = [UserMessage(case.task)]
+        self._replies: list[AssistantMessage] = []
+        self._trace: list[TraceEntry] = []
+        self._notes: list[str] = []
+
+    def run(self) -> Run:
+        """Work until the model answers, a limit is reached or the infrastructure fails."""
+        started = time.perf_counter()
+        try:
+            status, detail = self._work()
+        except InfrastructureError as error:
+            status, detail = "error", str(error)
+        return Run(
+            status=status,
+            messages=tuple(self._messages),
+            trace=tuple(self._trace),
+            answer=self._replies[-1].text if self._replies else "",
+            usage=self._usage(),
+            seconds=time.perf_counter() - started,
+            turns=len(self._replies),
+            detail=detail,
+            notes=tuple(self._notes),
+        )
+
+    def _work(self) -> tuple[Status, str]:
+        for _ in range(self._max_turns):
+            reply = self._ask()
+            if not reply.calls:
+                return self._finish(reply)
+            self._messages.extend(self._run_calls(reply))
+        return "truncated", f"the turn limit of {self._max_turns} was reached"
+
+    def _ask(self) -> AssistantMessage:
+        request = ChatRequest(
+            self._settings.system_prompt, tuple(self._messages), self._tools, self._settings.sampling
+        )
+        reply = self._provider.reply(self._case, request)
+        reply = replace(reply, calls=tuple(map(self._with_offered_name, reply.calls)))
+        self._messages.append(reply)
+        self._replies.append(reply)
+        return reply
+
+    def _with_offered_name(self, call: ToolCall) -> ToolCall:
+        name = offered_name(call.name, self._offer.offered)
+        if name == call.name:
+            return call
+        self._notes.append(f"the model called {call.name!r}, which was read as {name!r}")
+        return replace(call, name=name, raw_name=call.name)
+
+    def _finish(self, reply: AssistantMessage) -> tuple[Status, str]:
+        if reply.finish == "length":
+            return "truncated", "the reply was cut off by the output limit"
+        hint = unparsed_call_hint(reply.text, self._offer.offered)
+        if hint:
+            self._notes.append(hint)
+        return "ok", ""
+
+    def _run_calls(self, reply: AssistantMessage) -> Iterator[ToolMessage]:
+        """Run a reply's calls one after the other, in the model's order, so that effects follow it too."""
+        complete = reply.calls[:-1] if reply.finish == "length" else reply.calls
+        for call in complete:
+            entry = self._run_call(call)
+            self._trace.append(entry)
+            yield ToolMessage(call.id, call.name, entry.result, is_error=entry.outcome != "ok")
+        for call in reply.calls[len(complete) :]:
+            self._notes.append(f"a call of {call.name} was {_CUT_OFF}")
+            yield ToolMessage(call.id, call.name, _CUT_OFF, is_error=True)
+
+    def _run_call(self, call: ToolCall) -> TraceEntry:
+        tool = self._offer.offered.get(call.name)
+        if tool is None:
+            outcome, text = self._refuse(call)
+        elif call.arguments is None:
+            outcome = "invalid_arguments"
+            text = f"the arguments are not a JSON object: {shorten(call.raw_arguments, 200)}"
+        else:
+            call = replace(call, arguments=without_refused_nulls(tool, call.arguments))
+            outcome, text = self._run_tool(tool, call)
+        return TraceEntry(len(self._replies), call, outcome, self._bounded(text))
+
+    def _refuse(self, call: ToolCall) -> tuple[Outcome, str]:
+        offered = ", ".join(self._offer.offered) or "none"
+        reason = self._offer.denied.get(call.name)
+        if reason is not None:
+            return "denied", f"the tool {call.name} is not allowed here: {reason}; allowed tools: {offered}"
+        return "unknown_tool", f"there is no tool {call.name!r}; the tools are: {offered}"
+
+    def _run_tool(self, tool: Tool, call: ToolCall) -> tuple[Outcome, str]:
+        arguments = call.arguments or {}
+        faults = argument_faults(tool, arguments)
+        if faults:
+            return "invalid_arguments", "invalid arguments: " + "; ".join(faults)
+        try:
+            return "ok", str(tool.run(arguments, self._context))
+        except InfrastructureError:
+            raise
+        except ToolError as error:
+            return "error", str(error)
+        except Exception as error:  # noqa: BLE001 - a user's tool may raise anything, and the run goes on
+            self._notes.append(f"tool {tool.name} raised {type(error).__name__}: {error}")
+            return "error", f"the tool failed: {type(error).__name__}: {error}"
+
+    def _bounded(self, text: str) -> str:
+        most = self._context.limits.result_chars
+        clean = clean_text(text)
+        if len(clean) <= most:
+            return clean
+        return f"{clean[:most]}\n[cut: the first {most} of {len(clean)} characters; ask for a smaller part]"
+
+    def _usage(self) -> Usage | None:
+        usages = [reply.usage for reply in self._replies]
+        known = [usage for usage in usages if usage is not None]
+        return sum(known[1:], known[0]) if known and len(known) == len(usages) else None

@@ -1,0 +1,95 @@
+"""What a JSON Schema cannot say of a fixture: its paths, its patterns, and whether it checks anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from pytest_tooleval.cases.matcher import matcher_faults, regex_faults
+from pytest_tooleval.cases.schema import Fault
+
+_MAX_NAME_BYTES = 255
+
+
+def fixture_faults(fixture: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the faults of a fixture that keeps the schema."""
+    verifier: Mapping[str, Any] = fixture.get("verifier", {})
+    if "expected" not in fixture and not any(not key.startswith("_") for key in verifier):
+        message = "checks nothing: give it 'expected' or a 'verifier', or every run would pass"
+        yield Fault((), message)
+    yield from _files_faults(fixture.get("files", {}), ("files",))
+    if verifier:
+        yield from _verifier_faults(verifier)
+
+
+def _files_faults(files: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Fault]:
+    seen: dict[PurePosixPath, str] = {}
+    for name in files:
+        reason = unsafe_path(name)
+        if reason:
+            yield Fault((*path, name), f"{name!r} {reason}; give a path inside the worktree, as src/app.py")
+            continue
+        clean = PurePosixPath(name)
+        if clean in seen:
+            yield Fault((*path, name), f"{name!r} and {seen[clean]!r} are one file")
+        seen[clean] = name
+    for clean, name in seen.items():
+        folder = next((parent for parent in clean.parents if parent in seen), None)
+        if folder is not None:
+            yield Fault((*path, name), f"{name!r} lies below {seen[folder]!r}, which is a file")
+
+
+def unsafe_path(name: str) -> str | None:
+    """Return why a fixture's path cannot name a file inside the worktree, or None when it can."""
+    if not name or name.endswith("/") or PurePosixPath(name) == PurePosixPath():
+        return "names no file"
+    if "\0" in name or any(character < " " for character in name):
+        return "holds a control character"
+    if name.startswith("/") or PureWindowsPath(name).anchor or "\\" in name:
+        return "is absolute or holds a backslash"
+    parts = PurePosixPath(name).parts
+    if ".." in parts:
+        return "holds '..'"
+    if parts[0].casefold() == ".git":
+        return "lies in .git, which belongs to git"
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in parts):
+        return f"has a name of more than {_MAX_NAME_BYTES} bytes"
+    return None
+
+
+def _verifier_faults(verifier: Mapping[str, Any]) -> Iterator[Fault]:
+    here = ("verifier",)
+    for key in ("args", "args_exact"):
+        for tool, arguments in verifier.get(key, {}).items():
+            for name, value in arguments.items():
+                yield from matcher_faults(value, (*here, key, tool, name))
+    if "regex" in verifier.get("answer", {}):
+        yield from regex_faults(verifier["answer"]["regex"], (*here, "answer", "regex"))
+    for name, check in verifier.get("files", {}).items():
+        if "regex" in check:
+            yield from regex_faults(check["regex"], (*here, "files", name, "regex"))
+        if check.get("exists") is False and len(check) > 1:
+            yield Fault((*here, "files", name), "a file that must not exist can hold nothing else to check")
+    yield from _file_check_paths(verifier.get("files", {}))
+    yield from _contradictions(verifier)
+
+
+def _file_check_paths(files: Mapping[str, Any]) -> Iterator[Fault]:
+    for name in files:
+        reason = unsafe_path(name)
+        if reason:
+            yield Fault(("verifier", "files", name), f"{name!r} {reason}; give a path inside the worktree")
+
+
+def _contradictions(verifier: Mapping[str, Any]) -> Iterator[Fault]:
+    demanded = {*verifier.get("must_include", ()), *verifier.get("in_order", ())}
+    demanded |= {*verifier.get("args", ()), *verifier.get("args_exact", ())}
+    for name in sorted(demanded & set(verifier.get("avoid", ()))):
+        yield Fault(("verifier", "avoid"), f"{name!r} is demanded and to be avoided: no run can pass")
+    fewest = max(verifier.get("min_calls", 0), len(demanded))
+    if fewest > verifier.get("max_calls", fewest):
+        message = f"max_calls is {verifier['max_calls']}, but at least {fewest} calls are demanded: no run can pass"
+        yield Fault(("verifier", "max_calls"), message)
+    if fewest and verifier.get("no_calls"):
+        yield Fault(("verifier", "no_calls"), "no_calls, and yet calls are demanded: no run can pass")

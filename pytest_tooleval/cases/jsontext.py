@@ -1,0 +1,221 @@
+"""JSON files as people write them: strict decoding, and the line of every value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pytest_tooleval.errors import CaseError, Problem
+
+_WHITESPACE = " \t\n\r"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One top-level value of a file: the whole document, or an element of its list.
+
+    Attributes:
+        value: the decoded JSON value.
+        line: 1-based line on which the value begins.
+
+    """
+
+    value: Any
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A decoded JSON file.
+
+    Attributes:
+        path: the file, as it is named in messages.
+        text: the file's text.
+        is_list: whether the top level is a list.
+        elements: the list's elements, or the one top-level value.
+
+    """
+
+    path: Path
+    text: str
+    is_list: bool
+    elements: tuple[Element, ...]
+
+
+class _NotStrictError(ValueError):
+    """JSON that Python's decoder takes and a strict reader does not."""
+
+
+def read_document(path: Path, shown: Path) -> Document:
+    """Read and decode a JSON file.
+
+    Args:
+        path: the file to read.
+        shown: its name in messages.
+
+    Raises:
+        CaseError: the file cannot be read, or is not strict JSON; names line and column.
+
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise CaseError([Problem(shown, f"cannot be read: {error.strerror or error}")]) from None
+    except UnicodeDecodeError as error:
+        message = f"is not UTF-8 text: byte {error.start} is 0x{error.object[error.start]:02x}"
+        raise CaseError([Problem(shown, message)]) from None
+    return decode_document(text, shown)
+
+
+def decode_document(text: str, shown: Path) -> Document:
+    """Decode JSON text, strictly: no NaN, no duplicate keys, no lone surrogates, one value.
+
+    Raises:
+        CaseError: as `read_document`.
+
+    """
+    start = _skip_whitespace(text, 0)
+    if start == len(text):
+        raise CaseError([Problem(shown, "is empty; expected a JSON object or a list of objects", 1)])
+    is_list = text[start] == "["
+    elements: list[Element] = []
+    line, counted = 1, 0
+    try:
+        for begin, value in _list_elements(text, start) if is_list else _single_element(text, start):
+            line += text.count("\n", counted, begin)
+            counted = begin
+            elements.append(Element(value, line))
+    except json.JSONDecodeError as error:
+        message = f"is not JSON: {error.msg} (column {error.colno})"
+        raise CaseError([Problem(shown, message, error.lineno)]) from None
+    except _NotStrictError as error:
+        raise CaseError([Problem(shown, f"is not strict JSON: {error}", line)]) from None
+    except RecursionError:
+        raise CaseError([Problem(shown, "is nested too deeply", line)]) from None
+    except ValueError as error:
+        raise CaseError([Problem(shown, f"is not JSON: {error}", line)]) from None
+    return Document(shown, text, is_list, tuple(elements))
+
+
+def _list_elements(text: str, start: int) -> Iterator[tuple[int, Any]]:
+    position = _skip_whitespace(text, start + 1)
+    if text.startswith("]", position):
+        _expect_end(text, position + 1)
+        return
+    while True:
+        value, end = _decode_at(text, position)
+        yield position, value
+        position = _skip_whitespace(text, end)
+        if text.startswith("]", position):
+            _expect_end(text, position + 1)
+            return
+        if not text.startswith(",", position):
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
+        position = _skip_whitespace(text, position + 1)
+
+
+def _single_element(text: str, start: int) -> Iterator[tuple[int, Any]]:
+    value, end = _decode_at(text, start)
+    _expect_end(text, end)
+    yield start, value
+
+
+def _decode_at(text: str, position: int) -> tuple[Any, int]:
+    value, end = _DECODER.raw_decode(text, position)
+    if "\\" in text[position:end] and "\\u" in text[position:end]:
+        _refuse_lone_surrogates(value)
+    return value, end
+
+
+def _expect_end(text: str, position: int) -> None:
+    rest = _skip_whitespace(text, position)
+    if rest != len(text):
+        raise json.JSONDecodeError("Extra data", text, rest)
+
+
+def _skip_whitespace(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _WHITESPACE:
+        position += 1
+    return position
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _NotStrictError("a string holds half of a surrogate pair (\\ud800 to \\udfff)") from None
+
+
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _NotStrictError(f"the key {twice!r} stands twice in one object")
+    return mapping
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotStrictError(f"the number {text} is too large")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NotStrictError(f"{name} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object_without_duplicates, parse_float=_finite, parse_constant=_refuse_constant
+)
+
+
+def line_of(text: str, pointer: tuple[str | int, ...]) -> int:
+    """Return the 1-based line on which the value at `pointer` begins in valid JSON text.
+
+    A pointer that leads nowhere gives the line of its longest part that leads somewhere.
+    """
+    position = _skip_whitespace(text, 0)
+    for step in pointer:
+        found = _child_position(text, position, step)
+        if found is None:
+            break
+        position = found
+    return text.count("\n", 0, position) + 1
+
+
+def _child_position(text: str, position: int, step: str | int) -> int | None:
+    if text[position] == "{":
+        return next((begin for key, begin in _members(text, position) if key == step), None)
+    if text[position] == "[":
+        return next((begin for index, begin in _members(text, position) if index == step), None)
+    return None
+
+
+def _members(text: str, position: int) -> Iterator[tuple[str | int, int]]:
+    """Yield key or index, and position, of each member of the object or list at `position`."""
+    is_object = text[position] == "{"
+    position = _skip_whitespace(text, position + 1)
+    index = 0
+    while text[position] not in "]}":
+        key: str | int = index
+        if is_object:
+            key, position = scanstring(text, position + 1, True)
+            position = _skip_whitespace(text, _skip_whitespace(text, position) + 1)
+        yield key, position
+        _, position = _DECODER.raw_decode(text, position)
+        position = _skip_whitespace(text, position)
+        if text[position] == ",":
+            position = _skip_whitespace(text, position + 1)
+        index += 1
+
+
+def pointer_text(pointer: tuple[str | int, ...]) -> str:
+    """Return a JSON pointer (RFC 6901) for a path of keys and indexes."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)

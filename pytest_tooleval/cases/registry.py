@@ -1,0 +1,98 @@
+"""Fixtures from elsewhere than the local suite: plugins and the user's global folder."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.cases.jsontext import decode_document
+from pytest_tooleval.cases.load import cases_of, load_fixture_file
+from pytest_tooleval.errors import CaseError, Problem
+
+BUNDLED_FOLDER = Path(__file__).parent / "bundled"
+
+
+class FixtureRegistry:
+    """Collects the fixtures that `pytest_tooleval_register_fixtures` implementations contribute.
+
+    Faults do not raise here: they are kept, and reported when the suite is collected.
+
+    Args:
+        bundled: whether the suite wants the fixtures that come with the package.
+
+    """
+
+    def __init__(self, *, bundled: bool = False) -> None:
+        self._bundled = bundled
+        self._cases: dict[str, ToolUseCase] = {}
+        self._problems: list[Problem] = []
+
+    @property
+    def cases(self) -> Mapping[str, ToolUseCase]:
+        """The cases by id, in the order of registration."""
+        return self._cases
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Everything that is wrong with what was registered."""
+        return self._problems
+
+    def add(self, fixture: Mapping[str, Any]) -> None:
+        """Add one fixture, a mapping in the format of a fixture file; `id` is required."""
+        frame = inspect.currentframe()
+        caller = frame.f_back if frame else None
+        origin = Path(caller.f_code.co_filename) if caller else Path("<unknown>")
+        line = caller.f_lineno if caller else 1
+        if "id" not in fixture:
+            self._problems.append(Problem(origin, "a registered fixture has no 'id'", line))
+            return
+        try:
+            document = decode_document(json.dumps(fixture, indent=2), origin)
+            self._extend(cases_of(document, origin))
+        except (TypeError, ValueError) as error:
+            self._problems.append(Problem(origin, f"a registered fixture is not JSON: {error}", line))
+        except CaseError as error:
+            self._problems.extend(error.problems)
+
+    def add_file(self, path: Path) -> None:
+        """Add the fixtures of one JSON file."""
+        try:
+            self._extend(load_fixture_file(path, path))
+        except CaseError as error:
+            self._problems.extend(error.problems)
+
+    def add_folder(self, folder: Path) -> None:
+        """Add the fixtures of every JSON file below a folder, in the order of their paths."""
+        for path in fixture_files(folder):
+            self.add_file(path)
+
+    def add_bundled(self) -> None:
+        """Add the fixtures that come with the package, if this suite wants them."""
+        if self._bundled:
+            self.add_folder(BUNDLED_FOLDER)
+
+    def _extend(self, cases: list[ToolUseCase]) -> None:
+        for case in cases:
+            earlier = self._cases.setdefault(case.id, case)
+            if earlier is not case:
+                message = f"the id {case.id!r} is registered already, by {earlier.source.path}"
+                self._problems.append(Problem(case.source.path, message, case.source.line))
+
+
+def fixture_files(folder: Path) -> list[Path]:
+    """Return the case files below a folder, sorted; schemas and hidden files are none."""
+    found = (path for path in folder.rglob("*.json") if is_fixture_file(path.name))
+    return sorted(path for path in found if not _is_hidden(path.relative_to(folder)))
+
+
+def is_fixture_file(name: str) -> bool:
+    """Whether a file of this name in a fixtures folder holds cases."""
+    return name.endswith(".json") and not name.endswith(".schema.json") and not name.startswith(".")
+
+
+def _is_hidden(relative: Path) -> bool:
+    return any(part.startswith(".") for part in relative.parts)

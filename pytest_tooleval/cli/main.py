@@ -1,0 +1,6 @@
+"""The `tooleval` command."""
+
+
+def main() -> int:
+    """Run."""
+    return 0

@@ -1,0 +1,111 @@
+"""The plugin object of the process that reports: it gathers what was measured, evaluates gates, and tells."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from pytest_tooleval.gate_reports import Announcement, announce, gate_announcement, remember_misses
+from pytest_tooleval.gates.evaluate import GateResult, evaluate_gates
+from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.options import Settings
+from pytest_tooleval.reports.suite_result import SuiteResult
+from pytest_tooleval.run_plan import RunPlan
+from pytest_tooleval.session import MEASUREMENT_ATTRIBUTE, PLAN_KEY, EvalSession
+
+
+class Controller:
+    """Works alike for one process and for many: everything reaches it on test reports."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, session: EvalSession) -> None:
+        self._config = config
+        self._settings = settings
+        self._session = session
+        self._measurements: dict[str, Measurement] = {}
+        self._plan_of_workers: RunPlan | None = None
+        self._gates: tuple[GateResult, ...] = ()
+        self._collection_failed = False
+        self._result_problem = ""
+
+    @property
+    def _plan(self) -> RunPlan:
+        return self._plan_of_workers or self._session.plan or RunPlan()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember that something could not be collected: gates would not see it."""
+        self._collection_failed |= report.failed
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the measurement off a report; of an item that is rerun the last one counts."""
+        plain: dict[str, Any] | None = getattr(report, MEASUREMENT_ATTRIBUTE, None)
+        if plain is not None:
+            measurement = Measurement.from_plain(plain)
+            self._measurements[measurement.nodeid] = measurement
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take the plan that a worker sent home; all workers have the same."""
+        plain = getattr(node, "workeroutput", {}).get(PLAN_KEY)
+        if plain is not None:
+            self._plan_of_workers = RunPlan.from_plain(plain)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Evaluate the gates when every item has ended, and report them like items."""
+        outcome = yield
+        if self._plan.items and not session.config.option.collectonly and not self._collection_failed:
+            self._report_gates(session)
+        return outcome
+
+    def _report_gates(self, session: pytest.Session) -> None:
+        measurements = self._sorted_measurements()
+        self._gates = tuple(evaluate_gates(self._plan.gates, measurements, self._settings.min_measured))
+        announce(session, map(gate_announcement, self._gates))
+        remember_misses(self._config, (gate for gate in self._gates if gate.failed), measurements)
+        reason = self._result().nothing_measured
+        if reason and not session.testsfailed:
+            suite = self._plan.suites[0]
+            announce(session, [Announcement(f"{suite}::nothing measured", suite, 1, "failed", reason)])
+
+    def _sorted_measurements(self) -> tuple[Measurement, ...]:
+        return tuple(sorted(self._measurements.values(), key=lambda measurement: measurement.order))
+
+    def _result(self, *, interrupted: bool = False) -> SuiteResult:
+        return SuiteResult(
+            self._sorted_measurements(),
+            self._gates,
+            self._plan.targets,
+            self._plan.items,
+            self._plan.notes,
+            interrupted,
+        )
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the result file."""
+        path = self._settings.json
+        if path is None or not self._plan.items or self._config.option.collectonly:
+            return
+        from pytest_tooleval.reports.result_file import result_document, write_result
+
+        interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+        try:
+            write_result(path, result_document(self._result(interrupted=interrupted), self._config.rootpath))
+        except OSError as error:
+            self._result_problem = f"the result file {path} could not be written: {error.strerror or error}"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what was measured."""
+        result = self._result()
+        if result.measurements:
+            from pytest_tooleval.reports.terminal import terminal_summary
+
+            writer = terminalreporter._tw  # noqa: SLF001 - the only way to the width and colour that pytest uses
+            terminalreporter.section("tool use")
+            writer.write(terminal_summary(result, writer.fullwidth, color=writer.hasmarkup))
+        if self._settings.json and result.measurements:
+            terminalreporter.write_line(self._result_problem or f"result file: {self._settings.json}")
+        elif self._plan.suites and not self._session.found_cases and not self._collection_failed:
+            suites = ", ".join(self._plan.suites)
+            terminalreporter.write_line(f"tooleval: no cases in {suites}; 'tooleval init' writes an example")

@@ -1,0 +1,154 @@
+"""Tool use: a model works on a fixture's task in a folder of its own, and its run is measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_tooleval.agent.end_state import read_end_state
+from pytest_tooleval.agent.loop import Agent, AgentSettings
+from pytest_tooleval.agent.worktree import WorktreeRoot
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.errors import WorktreeError
+from pytest_tooleval.measures.tool_use import count_errors, redundant_calls
+from pytest_tooleval.measures.verify import Behaviour, CalledTool, Mismatch, accuracy, count_checks, verify
+from pytest_tooleval.providers.provider import Provider
+from pytest_tooleval.tools.registry import ToolRegistry
+from pytest_tooleval.tools.tool import ToolContext, ToolLimits
+from pytest_tooleval.transcript import Run, TraceEntry
+
+FAMILY = "tool_use"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseResult:
+    """A run and what it was found to be.
+
+    Attributes:
+        run: what happened.
+        mismatches: the differences to what the case demands; empty when it passes.
+        accuracy: see `measures.verify.accuracy`.
+        worktree: where the folder was kept, empty when it was removed.
+
+    """
+
+    run: Run
+    mismatches: tuple[Mismatch, ...] = ()
+    accuracy: float | None = None
+    worktree: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run ended well and met every demand."""
+        return self.run.status == "ok" and not self.mismatches
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseRunner:
+    """Runs tool-use cases.
+
+    Attributes:
+        tools: what can be offered.
+        worktrees: where the cases' folders are made.
+        settings: what holds for every case.
+        limits: bounds of the tools.
+        keep_worktrees: leave the folders for debugging.
+
+    """
+
+    tools: ToolRegistry
+    worktrees: WorktreeRoot
+    settings: AgentSettings = field(default_factory=AgentSettings)
+    limits: ToolLimits = field(default_factory=ToolLimits)
+    keep_worktrees: bool = False
+
+    def run(self, case: ToolUseCase, provider: Provider) -> ToolUseResult:
+        """Run a case once. What goes wrong with the infrastructure is a run with the status `error`."""
+        try:
+            with self.worktrees.worktree(case, keep=self.keep_worktrees) as worktree:
+                context = ToolContext(worktree.path, worktree.environment, self.limits, case.pages)
+                agent = Agent(case, provider, self.tools.offer_for(case), context, self.settings)
+                with _working_directory(worktree.path):
+                    run = agent.run()
+                checked = case.verifier.files if case.verifier else ()
+                behaviour = _behaviour(run, worktree.path, read_end_state(worktree.path, checked))
+                kept = str(worktree.path) if self.keep_worktrees else ""
+        except WorktreeError as error:
+            return ToolUseResult(Run("error", detail=str(error)))
+        return _judge(case, run, behaviour, kept)
+
+
+def _behaviour(run: Run, worktree: Path, files: Mapping[str, Any]) -> Behaviour:
+    calls = [CalledTool(entry.call.name, entry.call.arguments) for entry in run.trace]
+    return Behaviour(calls, run.answer, files, str(worktree))
+
+
+def _judge(case: ToolUseCase, run: Run, behaviour: Behaviour, kept: str) -> ToolUseResult:
+    mismatches = verify(case, behaviour)
+    if run.status == "truncated":
+        mismatches.insert(0, Mismatch("different", f"the run: expected to end by itself, but {run.detail}"))
+    return ToolUseResult(run, tuple(mismatches), accuracy(case.expected, behaviour.names), kept)
+
+
+@contextmanager
+def _working_directory(path: Path) -> Iterator[None]:
+    """Stand in a folder, for tools that users register and that open relative paths."""
+    before = Path.cwd()
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
+    """Return the fields of a case in the result file, plain JSON values."""
+    run = result.run
+    measured = run.status in {"ok", "truncated"}
+    return {
+        "status": run.status,
+        "pass": result.passed if measured else None,
+        "accuracy": result.accuracy if measured else None,
+        "calls": len(run.trace),
+        "redundant": redundant_calls(run.trace),
+        "errors": count_errors(run),
+        "tokens": run.usage.total if run.usage else None,
+        "usage": _usage(run),
+        "latencySeconds": run.seconds,
+        "turns": run.turns,
+        "names": list(run.names),
+        "trace": [_trace_entry(entry) for entry in run.trace],
+        "answer": run.answer,
+        "checks": count_checks(case),
+        "mismatches": [asdict(mismatch) for mismatch in result.mismatches] if measured else [],
+        "notes": list(run.notes),
+        "detail": run.detail,
+    }
+
+
+def _usage(run: Run) -> dict[str, int] | None:
+    if run.usage is None:
+        return None
+    return {
+        "input": run.usage.input,
+        "cacheRead": run.usage.cache_read,
+        "cacheWrite": run.usage.cache_write,
+        "output": run.usage.output,
+        "reasoning": run.usage.reasoning,
+    }
+
+
+def _trace_entry(entry: TraceEntry) -> dict[str, Any]:
+    call = entry.call
+    shown: dict[str, Any] = {"name": call.name, "arguments": call.arguments, "outcome": entry.outcome}
+    if call.arguments is None:
+        shown["rawArguments"] = call.raw_arguments
+    if call.raw_name and call.raw_name != call.name:
+        shown["rawName"] = call.raw_name
+    if entry.outcome != "ok":
+        shown["result"] = entry.result[:500]
+    return shown

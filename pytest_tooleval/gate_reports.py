@@ -1,0 +1,84 @@
+"""Gates as test reports: they count, fail the run and stand in JUnit with no further work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from pytest_tooleval.gates.evaluate import GateResult
+from pytest_tooleval.measures.measurement import Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A result that no item stands for."""
+
+    nodeid: str
+    file: str
+    line: int
+    outcome: Literal["passed", "failed", "skipped"]
+    text: str = ""
+
+
+def gate_announcement(result: GateResult) -> Announcement:
+    """Return what is to be reported of a gate."""
+    gate = result.planned.gate
+    outcome: Literal["passed", "failed", "skipped"] = "skipped" if result.skipped else "failed"
+    if result.passed:
+        outcome = "passed"
+    nodeid = f"{gate.file}::{result.planned.name}"
+    return Announcement(nodeid, gate.file, gate.line, outcome, result.skipped or result.detail)
+
+
+def announce(session: pytest.Session, announcements: Iterable[Announcement]) -> None:
+    """Report results as if items had given them, and keep their ids out of the last-failed set.
+
+    No file backs such an id, and `--lf` would run everything because of it.
+    """
+    listed = list(announcements)
+    session.testscollected += len(listed)
+    last_failed = last_failed_set(session.config)
+    for announcement in listed:
+        session.config.hook.pytest_runtest_logreport(report=_report(announcement))
+        last_failed.pop(announcement.nodeid, None)
+
+
+def remember_misses(
+    config: pytest.Config, failed: Iterable[GateResult], measurements: Iterable[Measurement]
+) -> None:
+    """Put the misses that were left to failed gates into the last-failed set, so that `--lf` runs them."""
+    gates = list(failed)
+    last_failed = last_failed_set(config)
+    for measurement in measurements:
+        if measurement.deferred and any(gate.planned.judges(measurement) for gate in gates):
+            last_failed[measurement.nodeid] = True
+
+
+def last_failed_set(config: pytest.Config) -> dict[str, Any]:
+    """Return the set that pytest's cache plugin will write, or an empty one without that plugin."""
+    plugin = config.pluginmanager.get_plugin("lfplugin")
+    found: dict[str, Any] = getattr(plugin, "lastfailed", {})
+    return found
+
+
+def _report(announcement: Announcement) -> pytest.TestReport:
+    now = time.time()
+    longrepr: Any = announcement.text or None
+    if announcement.outcome == "skipped":
+        longrepr = (announcement.file, announcement.line, f"Skipped: {announcement.text}")
+    name = announcement.nodeid.split("::", 1)[1]
+    return pytest.TestReport(
+        nodeid=announcement.nodeid,
+        location=(announcement.file, announcement.line - 1, name),
+        keywords={name: 1},
+        outcome=announcement.outcome,
+        longrepr=longrepr,
+        when="call",
+        duration=0.0,
+        start=now,
+        stop=now,
+    )

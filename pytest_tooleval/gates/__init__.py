@@ -1,0 +1,1 @@
+"""Thresholds over metrics, and whether a run keeps them."""

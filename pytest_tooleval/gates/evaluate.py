@@ -1,0 +1,155 @@
+"""A planned gate and the run's measurements to a result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pytest_tooleval.gates.plan import PlannedGate
+from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What became of one gate on one target.
+
+    Attributes:
+        planned: the gate.
+        actual: the metric's value, or None without data.
+        passed: whether the gate is kept; False when it was skipped.
+        skipped: why it was not evaluated, else empty.
+        detail: why it failed, in words, else empty.
+
+    """
+
+    planned: PlannedGate
+    actual: float | None = None
+    passed: bool = False
+    skipped: str = ""
+    detail: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the gate was evaluated and is not kept."""
+        return not self.passed and not self.skipped
+
+
+def evaluate_gates(
+    planned: Sequence[PlannedGate], measurements: Iterable[Measurement], min_measured: float
+) -> list[GateResult]:
+    """Evaluate every gate over the measurements of a finished run.
+
+    Args:
+        planned: the gates, and how much of their scope was to be run.
+        measurements: one for each item that ended.
+        min_measured: the least share of a scope that must have been measured; the others errored.
+
+    """
+    found = list(measurements)
+    return [_evaluate(gate, _in_scope(gate, found), min_measured) for gate in planned]
+
+
+def _in_scope(planned: PlannedGate, measurements: Sequence[Measurement]) -> list[Measurement]:
+    return [
+        measurement
+        for measurement in measurements
+        if measurement.target == planned.target
+        and planned.gate.covers(measurement.corpus, measurement.id, measurement.tags)
+    ]
+
+
+def _evaluate(planned: PlannedGate, scope: Sequence[Measurement], min_measured: float) -> GateResult:
+    if planned.cases == 0:
+        return GateResult(planned, detail=_no_cases(planned))
+    skipped = _why_skipped(planned, scope)
+    if skipped:
+        return _unevaluated(planned, scope, skipped)
+    totals = total(scope)
+    actual = _actual(planned, totals, scope)
+    if totals.measured < planned.cases * min_measured and not _close(totals.measured, planned.cases * min_measured):
+        detail = f"not measured: {totals.measured} of {planned.cases} cases measured"
+        return GateResult(planned, actual, detail=detail)
+    if actual is None:
+        return _without_data(planned)
+    passed = _keeps(planned, actual)
+    return GateResult(planned, actual, passed, detail="" if passed else _why_failed(planned, actual, scope))
+
+
+def _no_cases(planned: PlannedGate) -> str:
+    if planned.gate.ids:
+        return f"no cases: there is none with the id {', '.join(planned.gate.ids)}"
+    return f"no cases: none of {planned.gate.corpus} is in the scope {planned.gate.scope!r}"
+
+
+def _why_skipped(planned: PlannedGate, scope: Sequence[Measurement]) -> str:
+    if planned.broken_files:
+        return "not evaluated: files of the corpus could not be loaded"
+    if planned.selected < planned.cases:
+        return f"not evaluated: {planned.selected} of {planned.cases} cases selected"
+    skipped = len({measurement.id for measurement in scope if measurement.verdict == "skipped"})
+    if skipped:
+        return f"not evaluated: {skipped} of {planned.cases} cases skipped"
+    return ""
+
+
+def _unevaluated(planned: PlannedGate, scope: Sequence[Measurement], reason: str) -> GateResult:
+    """Skip the gate, or fail it when misses were left to it that now nobody would count."""
+    waiting = [measurement.id for measurement in scope if measurement.deferred and planned.judges(measurement)]
+    if waiting and planned.whole:
+        return GateResult(planned, detail=f"{reason}, and {', '.join(waiting)} missed")
+    return GateResult(planned, skipped=reason)
+
+
+def _without_data(planned: PlannedGate) -> GateResult:
+    if planned.gate.metric == "tokens" and planned.target == "mock":
+        return GateResult(planned, skipped="not evaluated: the provider mock uses no tokens")
+    return GateResult(planned, detail=f"no data: no case of the scope has a value for {planned.gate.metric}")
+
+
+def _actual(planned: PlannedGate, totals: ToolUseTotals, scope: Sequence[Measurement]) -> float | None:
+    match planned.gate.metric:
+        case "accuracy":
+            return totals.accuracy
+        case "passRate":
+            return totals.pass_rate
+        case "redundant":
+            return totals.redundant
+        case "errors":
+            return totals.errors
+        case "tokens":
+            return totals.tokens
+        case "mustPass":
+            return float(len(planned.gate.ids) - len(_not_passed(planned, scope)))
+        case metric:
+            raise ValueError(f"unknown metric {metric}")
+
+
+def _not_passed(planned: PlannedGate, scope: Sequence[Measurement]) -> list[str]:
+    """Return the ids that must pass and did not in every trial."""
+    passed = {case_id: True for case_id in planned.gate.ids if any(m.id == case_id for m in scope)}
+    for measurement in scope:
+        passed[measurement.id] = passed[measurement.id] and measurement.verdict == "passed"
+    return [case_id for case_id in planned.gate.ids if not passed.get(case_id, False)]
+
+
+def _keeps(planned: PlannedGate, actual: float) -> bool:
+    threshold = planned.gate.threshold
+    if _close(actual, threshold):
+        return True
+    return actual >= threshold if planned.gate.comparator == "min" else actual <= threshold
+
+
+def _close(left: float, right: float) -> bool:
+    """Whether two numbers differ by no more than the noise of floating-point sums."""
+    return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _why_failed(planned: PlannedGate, actual: float, scope: Sequence[Measurement]) -> str:
+    bound = "at least" if planned.gate.comparator == "min" else "at most"
+    text = f"{planned.gate.metric} is {actual:.6g}, expected {bound} {planned.gate.threshold:.6g}"
+    if planned.gate.metric == "mustPass":
+        return f"{text}; not passed: {', '.join(_not_passed(planned, scope))}"
+    missed = list(dict.fromkeys(m.id for m in scope if m.verdict == "missed" and planned.judges(m)))
+    return f"{text}; missed: {', '.join(missed)}" if missed else text

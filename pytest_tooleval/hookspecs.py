@@ -1,0 +1,58 @@
+"""Hooks that a `conftest.py` or a plugin may implement. Each is called once for each suite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_tooleval.cases.registry import FixtureRegistry
+    from pytest_tooleval.providers.presets import ProviderRegistry
+    from pytest_tooleval.tools.registry import ToolRegistry
+
+
+@pytest.hookspec()
+def pytest_tooleval_register_fixtures(fixtures: FixtureRegistry) -> None:
+    """Contribute tool-use fixtures; a local fixture with the same id wins.
+
+    Example for a `conftest.py`::
+
+        def pytest_tooleval_register_fixtures(fixtures):
+            fixtures.add({"id": "say-hello", "task": "Greet me.", "verifier": {"no_calls": True}})
+    """
+
+
+@pytest.hookspec()
+def pytest_tooleval_register_tools(tools: ToolRegistry) -> None:
+    """Contribute tools that run in this process.
+
+    Example for a `conftest.py`::
+
+        from pytest_tooleval.tools.tool import Tool
+
+        def pytest_tooleval_register_tools(tools):
+            schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+            tools.add(Tool("weather", "Weather of a city.", schema, "read", lambda args, context: "sunny"))
+    """
+
+
+@pytest.hookspec()
+def pytest_tooleval_register_providers(providers: ProviderRegistry) -> None:
+    """Contribute adapters to model APIs.
+
+    Example for a `conftest.py`::
+
+        from pytest_tooleval.transcript import AssistantMessage
+
+        class Silent:
+            def cannot_run(self, case):
+                return None
+            def reply(self, case, request):
+                return AssistantMessage(text="I would rather not.")
+            def close(self):
+                pass
+
+        def pytest_tooleval_register_providers(providers):
+            providers.add("silent", lambda settings: Silent())
+    """

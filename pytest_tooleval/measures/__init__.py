@@ -1,0 +1,1 @@
+"""Expected against actual: pure functions over plain values."""

@@ -1,0 +1,51 @@
+"""How a verifier reads text that a model wrote."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Control characters, and those that reorder or hide text around them.
+_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+_FOLDED = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("\u00a0\u202f\u2007", " "),
+    }
+)
+
+
+def fold_typography(text: str) -> str:
+    """Return a text in Unicode NFC with typographic quotes, dashes and spaces made plain."""
+    return unicodedata.normalize("NFC", text).translate(_FOLDED)
+
+
+def clean_text(text: str) -> str:
+    """Return a text that can be encoded: surrogate pairs joined, halves of one replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def printable(text: str) -> str:
+    """Return a text that a terminal shows as it is: control characters but newlines are spelled out."""
+    return "".join(_spelled(character) for character in text) if _UNPRINTABLE.search(text) else text
+
+
+def _spelled(character: str) -> str:
+    if not _UNPRINTABLE.match(character):
+        return character
+    return f"\\x{ord(character):02x}" if ord(character) < 0x100 else f"\\u{ord(character):04x}"
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text on one line, cut to `most` characters with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,0 +1,283 @@
+"""Every option and its ini twin, and the one place that reads them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pytest
+
+Kind: TypeAlias = Literal["flag", "list", "value"]
+TOOL_CHOICES = ("auto", "required", "none")
+SHORT_NAMES = ("--provider", "--model", "--compare", "--provider-url")
+PREFIX = "--tooleval-"
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return number
+
+    return parse
+
+
+def _number(least: float, most: float = float("inf")) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = float("nan")
+        if not least <= number <= most or number == float("inf"):
+            bounds = f"at least {least:g}" if most == float("inf") else f"between {least:g} and {most:g}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number {bounds}")
+        return number
+
+    return parse
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise argparse.ArgumentTypeError(f"{text!r} is none of: {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option `--tooleval-NAME` and its ini twin `tooleval_NAME`.
+
+    Attributes:
+        name: with dashes.
+        help: what it does, for `pytest --help` and the documentation.
+        kind: a flag, a value, or a list (the option is repeated, the ini value has one entry a line).
+        parse: checks one value, raises ArgumentTypeError.
+        default: the value when neither is given.
+        metavar: the value's name in the help.
+
+    """
+
+    name: str
+    help: str
+    kind: Kind = "value"
+    parse: Callable[[str], Any] = _text
+    default: Any = None
+    metavar: str = "VALUE"
+
+    @property
+    def ini(self) -> str:
+        """The ini twin's name, which is the option's `dest` as well."""
+        return "tooleval_" + self.name.replace("-", "_")
+
+
+OPTIONS = (
+    Option("suites", "folders that hold cases (default: evals)", "list", default=("evals",), metavar="DIR"),
+    Option(
+        "provider", "model to measure, as NAME or NAME:MODEL; short: --provider", "list", metavar="NAME[:MODEL]"
+    ),
+    Option("model", "model of each provider that names none; short: --model", metavar="MODEL"),
+    Option("compare", "targets to compare, separated by commas; short: --compare", metavar="A,B"),
+    Option(
+        "provider-url",
+        "base URL that replaces the provider's own, as URL or NAME=URL; short: --provider-url",
+        "list",
+        metavar="URL",
+    ),
+    Option("tool-choice", "auto, required or none (default: auto)", parse=_one_of(TOOL_CHOICES), default="auto"),
+    Option("temperature", "sampling temperature", parse=_number(0), metavar="T"),
+    Option("max-output-tokens", "most tokens of one reply", parse=_whole(1), metavar="N"),
+    Option("seed", "sampling seed, where the provider knows one", parse=_whole(0), metavar="N"),
+    Option("system-prompt", "file that holds the system prompt", metavar="FILE"),
+    Option(
+        "max-turns", "most replies of a case that sets none (default: 10)", parse=_whole(1), default=10, metavar="N"
+    ),
+    Option("trials", "how often each case is run (default: 1)", parse=_whole(1), default=1, metavar="N"),
+    Option("request-timeout", "seconds for one request (default: 120)", parse=_number(0.001), default=120.0),
+    Option(
+        "retries",
+        "repeats of a request after a passing fault (default: 4)",
+        parse=_whole(0),
+        default=4,
+        metavar="N",
+    ),
+    Option("command-timeout", "seconds for one run_command (default: 60)", parse=_number(0.001), default=60.0),
+    Option(
+        "result-chars",
+        "most characters of a tool result (default: 30000)",
+        parse=_whole(200),
+        default=30_000,
+        metavar="N",
+    ),
+    Option("bundled", "add the bundled fixtures to each suite", "flag", default=False),
+    Option("keep-worktrees", "leave the cases' folders and print where they are", "flag", default=False),
+    Option("json", "write the result file", metavar="FILE"),
+    Option("strict", "fail on every miss, whatever the gates say", "flag", default=False),
+    Option("defer-gates", "in a partial run, leave misses to a later evaluation", "flag", default=False),
+    Option(
+        "min-measured",
+        "least share of a gate's cases that must be measured (default: 1.0)",
+        parse=_number(0, 1),
+        default=1.0,
+        metavar="SHARE",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of a run, checked. The fields are the options of the same names."""
+
+    suites: tuple[Path, ...]
+    providers: tuple[str, ...]
+    model: str | None
+    provider_url: tuple[str, ...]
+    tool_choice: str
+    temperature: float | None
+    max_output_tokens: int | None
+    seed: int | None
+    system_prompt: str | None
+    max_turns: int
+    trials: int
+    request_timeout: float
+    retries: int
+    command_timeout: float
+    result_chars: int
+    bundled: bool
+    keep_worktrees: bool
+    json: Path | None
+    strict: bool
+    defer_gates: bool
+    min_measured: float
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every option and its ini twin."""
+    group = parser.getgroup("tooleval", "measuring tool use (pytest-tooleval)")
+    for option in OPTIONS:
+        _add_option(group, option)
+        ini_type: Any = {"flag": "bool", "list": "linelist", "value": "string"}[option.kind]
+        parser.addini(option.ini, option.help, type=ini_type, default=None)
+
+
+def _add_option(group: Any, option: Option) -> None:
+    name = PREFIX + option.name
+    if option.kind == "flag":
+        group.addoption(name, dest=option.ini, action="store_true", default=None, help=option.help)
+    else:
+        action = "append" if option.kind == "list" else "store"
+        group.addoption(
+            name,
+            dest=option.ini,
+            action=action,
+            type=option.parse,
+            default=None,
+            metavar=option.metavar,
+            help=option.help,
+        )
+
+
+def expand_short_names(parser: pytest.Parser, args: list[str]) -> None:
+    """Rewrite the short names in place, each only where nobody else has declared it.
+
+    They are not declared as options: a conftest that declares `--model` or `--provider` keeps its own.
+    """
+    if not any(arg.split("=", 1)[0] in SHORT_NAMES for arg in args):
+        return
+    _, unknown = parser.parse_known_and_unknown_args(args)
+    free = {arg.split("=", 1)[0] for arg in unknown} & set(SHORT_NAMES)
+    for index, arg in enumerate(args):
+        name, *value = arg.split("=", 1)
+        if name in free:
+            args[index] = "=".join([PREFIX + name.removeprefix("--"), *value])
+
+
+def suite_folders(config: pytest.Config) -> tuple[Path, ...]:
+    """Return the suites' folders, whether they exist or not.
+
+    Raises:
+        UsageError: a folder that was named does not exist.
+
+    """
+    option = OPTIONS[0]
+    named = _given(config, option)
+    base = config.rootpath
+    folders = tuple(base / folder for folder in (named or option.default))
+    for folder in folders if named else ():
+        if not folder.is_dir():
+            hint = "make it with 'tooleval init', or correct tooleval_suites"
+            raise pytest.UsageError(f"tooleval: the suite {folder} is no folder; {hint}")
+    return folders
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Read every option.
+
+    Raises:
+        UsageError: an ini value is wrong, or options contradict each other.
+
+    """
+    values = {option.ini.removeprefix("tooleval_"): _value(config, option) for option in OPTIONS}
+    compare = values.pop("compare")
+    providers = tuple(values.pop("provider") or ())
+    if compare:
+        if providers:
+            raise pytest.UsageError("tooleval: --compare and --provider both name targets; use one of them")
+        providers = tuple(name.strip() for name in compare.split(",") if name.strip())
+        if len(providers) < 2:
+            raise pytest.UsageError(
+                f"tooleval: --compare {compare!r} names one target; expected two or more, as a,b"
+            )
+    values["suites"] = suite_folders(config)
+    values["provider_url"] = tuple(values["provider_url"] or ())
+    values["system_prompt"] = _read_prompt(config, values["system_prompt"])
+    values["json"] = config.invocation_params.dir / values["json"] if values["json"] else None
+    return Settings(providers=providers or ("mock",), **values)
+
+
+def _read_prompt(config: pytest.Config, name: str | None) -> str | None:
+    if name is None:
+        return None
+    path = config.invocation_params.dir / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise pytest.UsageError(f"tooleval: the system prompt {path} cannot be read: {error}") from None
+
+
+def given_on_command_line(config: pytest.Config, *names: str) -> bool:
+    """Whether any of the options stands on the command line, and not only in the ini file."""
+    return any(config.getoption(f"tooleval_{name}", default=None) is not None for name in names)
+
+
+def _value(config: pytest.Config, option: Option) -> Any:
+    given = _given(config, option)
+    return option.default if given is None else given
+
+
+def _given(config: pytest.Config, option: Option) -> Any:
+    """Return what the command line says, else what the ini file says, else None."""
+    value = config.getoption(option.ini, default=None)
+    if value is not None:
+        return value
+    value = config.getini(option.ini)
+    if option.kind == "flag" or not value:
+        return value or None
+    try:
+        return [option.parse(entry) for entry in value] if option.kind == "list" else option.parse(value)
+    except argparse.ArgumentTypeError as error:
+        raise pytest.UsageError(f"tooleval: ini value {option.ini}: {error}") from None

@@ -1,0 +1,152 @@
+"""What the wire dialects share: clean text, arguments, call ids, names and schemas of tools."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from pytest_tooleval.transcript import AssistantMessage, Message, ToolCall
+
+_LAYERS = 3
+_NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)(?:\.|::?|/)")
+
+
+def well_formed(value: Any) -> Any:
+    """Return a JSON value with every lone surrogate in its texts and keys replaced by U+FFFD."""
+    if isinstance(value, str):
+        return _well_formed_text(value)
+    if isinstance(value, list):
+        return [well_formed(item) for item in value]
+    if isinstance(value, dict):
+        return {well_formed(key): well_formed(item) for key, item in value.items()}
+    return value
+
+
+def _well_formed_text(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def decode_arguments(raw: Any) -> tuple[dict[str, Any] | None, str]:
+    """Decode the arguments of a tool call.
+
+    Args:
+        raw: a JSON object, its text, its text encoded once more, or nothing (empty, blank, null).
+
+    Returns:
+        The object (None when `raw` is not one) and the arguments as text as they came.
+
+    """
+    if raw is None:
+        return {}, ""
+    text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False)
+    return _object_in(text), _well_formed_text(text)
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    value: Any = text
+    try:
+        for _ in range(_LAYERS):
+            if isinstance(value, str):
+                value = _loads_strictly(value) if value.strip() else {}
+        value = well_formed({} if value is None else value)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def is_double_encoded(call: ToolCall) -> bool:
+    """Whether the model's arguments came as a JSON string that holds the JSON object."""
+    return call.arguments is not None and call.raw_arguments.lstrip().startswith('"')
+
+
+def encode_arguments(call: ToolCall) -> str:
+    """Return the arguments as the one JSON text to send back: always an object, encoded once.
+
+    The model's own text is kept where it is one already; `{}` stands for what is not an object.
+    """
+    if call.arguments is None:
+        return "{}"
+    try:
+        if _loads_strictly(call.raw_arguments) == call.arguments:
+            return call.raw_arguments
+    except (ValueError, RecursionError):
+        pass
+    return json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _loads_strictly(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is beyond the range of numbers")
+    return number
+
+
+class CallIds:
+    """Gives the calls of one reply ids that are unique in the whole conversation.
+
+    The provider's own id is kept where it is new; else one is made that every provider takes.
+    """
+
+    def __init__(self, earlier: Sequence[Message]) -> None:
+        replies = [message for message in earlier if isinstance(message, AssistantMessage)]
+        self._turn = len(replies)
+        self._used = {call.id for reply in replies for call in reply.calls}
+        self._position = 0
+
+    def take(self, given: Any) -> str:
+        """Return the id of the next call, for which the provider gave `given` (None when nothing)."""
+        own = str(given).strip() if isinstance(given, str | int) else ""
+        fresh = own if own and own not in self._used else next(self._made())
+        self._position += 1
+        self._used.add(fresh)
+        return fresh
+
+    def _made(self) -> Iterator[str]:
+        made = (made_id(self._turn, self._position, salt) for salt in itertools.count())
+        return (candidate for candidate in made if candidate not in self._used)
+
+
+def made_id(turn: int, position: int, salt: int = 0) -> str:
+    """Return nine letters and digits, always the same for the same place in a conversation."""
+    return hashlib.sha256(f"{turn}:{position}:{salt}".encode()).hexdigest()[:9]
+
+
+def offered_name(raw: str, offered: Iterable[str]) -> str:
+    """Return the offered name that `raw` means.
+
+    A namespace that models put before names (`functions.`, `tools.`, `default_api:`) is removed
+    where the rest is offered; any other name is returned as it is.
+    """
+    names = frozenset(offered)
+    namespace = _NAMESPACE.match(raw)
+    if raw in names or namespace is None:
+        return raw
+    rest = raw[namespace.end() :]
+    return rest if rest in names else raw
+
+
+def echoed_name(name: str, offered: Collection[str]) -> str:
+    """Return `name` as servers take it in the history: one invented name would refuse the next turn."""
+    return name if name in offered else re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "_"
+
+
+def object_schema(schema: Any) -> dict[str, Any]:
+    """Return `schema` with the `type` and `properties` that providers insist on; `schema` is not changed."""
+    given = schema if isinstance(schema, Mapping) else {}
+    present = {key: value for key, value in given.items() if value is not None}
+    return {"type": "object", "properties": {}} | present

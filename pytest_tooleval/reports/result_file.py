@@ -1,0 +1,154 @@
+"""The result file: strict JSON, the same bytes for the same run but for times."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pytest_tooleval.gates.evaluate import GateResult
+from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.measures.tool_use import ToolUseTotals
+from pytest_tooleval.reports.suite_result import SuiteResult
+
+SCHEMA = "tooleval/v1"
+_GIT_SECONDS = 5.0
+
+
+def result_document(result: SuiteResult, root: Path) -> dict[str, Any]:
+    """Return the result file's content.
+
+    Args:
+        result: the run.
+        root: the root folder, whose git commit is noted.
+
+    """
+    return {
+        "schema": SCHEMA,
+        "generatedAt": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": _provenance(result, root),
+        "toolUse": {
+            "byTarget": {target: _totals(totals) for target, totals in result.totals().items()},
+            "cases": [_case(measurement) for measurement in result.measurements],
+        },
+        "gates": [_gate(gate) for gate in result.gates],
+        "notes": list(result.notes),
+        "interrupted": result.interrupted,
+        "verdict": "pass" if result.passed else "fail",
+    }
+
+
+def write_result(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a result file in one step: a reader finds the old file or the new one, never a part.
+
+    Raises:
+        OSError: the folder cannot be written to.
+
+    """
+    text = json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _provenance(result: SuiteResult, root: Path) -> dict[str, Any]:
+    return {
+        "targets": list(result.targets),
+        "gitCommit": _git_commit(root),
+        "host": platform.node(),
+        "versions": {
+            "pytest-tooleval": metadata.version("pytest-tooleval"),
+            "pytest": metadata.version("pytest"),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _git_commit(root: Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_GIT_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+def _totals(totals: ToolUseTotals) -> dict[str, Any]:
+    return {
+        "n": totals.n,
+        "measured": totals.measured,
+        "accuracy": totals.accuracy,
+        "passRate": totals.pass_rate,
+        "calls": _whole(totals.calls),
+        "redundant": _whole(totals.redundant),
+        "errors": _whole(totals.errors),
+        "tokens": _whole(totals.tokens),
+        "latencySeconds": totals.seconds,
+    }
+
+
+def _whole(number: float | None) -> float | int | None:
+    return int(number) if number is not None and number == int(number) else number
+
+
+def _case(measurement: Measurement) -> dict[str, Any]:
+    return {
+        "id": measurement.id,
+        "target": measurement.target,
+        "trial": measurement.trial,
+        "file": measurement.file,
+        "tags": list(measurement.tags),
+        "verdict": measurement.verdict,
+        "reason": measurement.reason,
+        **measurement.record,
+    }
+
+
+def _gate(result: GateResult) -> dict[str, Any]:
+    gate = result.planned.gate
+    shown: dict[str, Any] = {
+        "name": result.planned.name,
+        "comparator": gate.comparator,
+        "threshold": gate.threshold,
+        "actual": result.actual,
+        "pass": result.passed,
+    }
+    if result.skipped:
+        shown |= {"skipped": True, "skipReason": result.skipped}
+    if result.detail:
+        shown["detail"] = result.detail
+    return shown
+
+
+def _finite(value: Any) -> Any:
+    """Return a JSON value in which null stands for what JSON has no number for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(member) for member in value]
+    return value

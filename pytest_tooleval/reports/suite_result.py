@@ -1,0 +1,68 @@
+"""Everything that a finished run says, in a fixed order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytest_tooleval.gates.evaluate import GateResult
+from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """A run's measurements and gates.
+
+    Attributes:
+        measurements: one for each item that ended, sorted by place, target and trial.
+        gates: what became of each gate.
+        targets: the targets' names in the order of the options.
+        selected: items that were to be run.
+        notes: what a reader should know of the cases themselves.
+        interrupted: whether the run was ended from outside.
+
+    """
+
+    measurements: tuple[Measurement, ...]
+    gates: tuple[GateResult, ...] = ()
+    targets: tuple[str, ...] = ()
+    selected: int = 0
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    def of_target(self, target: str) -> list[Measurement]:
+        """Return the measurements of one target."""
+        return [measurement for measurement in self.measurements if measurement.target == target]
+
+    def totals(self) -> dict[str, ToolUseTotals]:
+        """Return the metrics by target."""
+        return {target: total(self.of_target(target)) for target in self.targets}
+
+    @property
+    def nothing_measured(self) -> str:
+        """Why a run with selected items measured nothing, else an empty string."""
+        if not self.selected or any(measurement.measured for measurement in self.measurements):
+            return ""
+        reasons = [f"{count} {reason}" for reason, count in self._unmeasured_reasons().items()]
+        return f"nothing measured: {'; '.join(reasons) or 'no item ended'}"
+
+    def _unmeasured_reasons(self) -> Counter[str]:
+        return Counter(f"{m.verdict}: {m.reason}" for m in self.measurements if not m.measured)
+
+    def unmeasured(self) -> Iterator[str]:
+        """Yield a line for each reason why items were not measured, with their number."""
+        for reason, count in self._unmeasured_reasons().items():
+            yield f"{count} {'item' if count == 1 else 'items'} {reason}"
+
+    @property
+    def passed(self) -> bool:
+        """The verdict: gates kept, no miss that no gate decides about, nothing errored, something measured."""
+        if self.interrupted or self.nothing_measured or any(gate.failed for gate in self.gates):
+            return False
+        if len(self.measurements) < self.selected:
+            return False
+        return not any(
+            m.verdict == "error" or (m.verdict == "missed" and not m.deferred) for m in self.measurements
+        )

@@ -1,0 +1,185 @@
+"""The terminal summary: a row for each case, the totals, the targets side by side, the gates."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pytest_tooleval.gates.evaluate import GateResult
+from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.measures.text import printable
+from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+from pytest_tooleval.reports.suite_result import SuiteResult
+
+MOST_ROWS = 200
+_NUMBERS = ("accuracy", "pass", "calls", "redundant", "errors", "tokens")
+_MOCK_NOTE = "provider mock plays the fixtures' scripts: these numbers measure fixtures and tools, not a model"
+_STYLES = {"passed": "green", "missed": "red", "error": "red", "skipped": "yellow"}
+
+
+def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
+    """Return the summary's text.
+
+    Args:
+        result: the run.
+        width: columns of the terminal.
+        color: whether to use ANSI colours.
+
+    """
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(_case_table(result))
+        for line in _hidden_rows(result):
+            console.print(line)
+        if len(result.targets) > 1:
+            console.print()
+            console.print(_side_by_side(result.totals()))
+        if result.gates:
+            console.print()
+            console.print(_gate_table(result.gates))
+        for line in _notes(result):
+            console.print(Text(printable(line)))
+    return capture.get()
+
+
+def _case_table(result: SuiteResult) -> Table:
+    several = len(result.targets) > 1
+    table = _table("fixture", *(["target"] if several else []), *_NUMBERS, "status", left=2 if several else 1)
+    for trials in _shown_rows(result):
+        first = trials[0]
+        name = [first.id, first.target] if several else [first.id]
+        table.add_row(*map(printable, name), *_numbers(total(trials), trials), _status(trials))
+    table.add_section()
+    for target, totals in result.totals().items():
+        label = f"{totals.measured} of {totals.n} measured"
+        name = [label, target] if several else [label]
+        table.add_row(*map(printable, name), *_total_numbers(totals), "", style="bold")
+    return table
+
+
+def _rows(result: SuiteResult) -> list[list[Measurement]]:
+    """Return the measurements of each case and target, trials together."""
+    rows: dict[tuple[str, str, str], list[Measurement]] = {}
+    for measurement in result.measurements:
+        rows.setdefault((measurement.corpus, measurement.id, measurement.target), []).append(measurement)
+    return list(rows.values())
+
+
+def _shown_rows(result: SuiteResult) -> list[list[Measurement]]:
+    """Return every row, or, of a large suite, the first of those that did not pass."""
+    rows = _rows(result)
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return [trials for trials in rows if any(trial.verdict != "passed" for trial in trials)][:MOST_ROWS]
+
+
+def _hidden_rows(result: SuiteResult) -> Iterator[str]:
+    hidden = len(_rows(result)) - len(_shown_rows(result))
+    if hidden:
+        yield f"({hidden} more rows; --tooleval-json FILE holds every case)"
+
+
+def _table(first: str, *columns: str, left: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for position, column in enumerate([first, *columns]):
+        is_text = position < left or column in {"status", "result", "bound"}
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
+    return table
+
+
+def _numbers(totals: ToolUseTotals, trials: Sequence[Measurement]) -> Iterator[str]:
+    measured = [trial for trial in trials if trial.measured]
+    passed = sum(trial.verdict == "passed" for trial in measured)
+    yield _share(totals.accuracy)
+    if len(trials) > 1:
+        yield f"{passed}/{len(measured)}"
+    else:
+        yield ("yes" if passed else "no") if measured else "-"
+    for number in (totals.calls, totals.redundant, totals.errors, totals.tokens):
+        yield _count(number)
+
+
+def _total_numbers(totals: ToolUseTotals) -> Iterator[str]:
+    yield _share(totals.accuracy)
+    yield _share(totals.pass_rate)
+    for number in (totals.calls, totals.redundant, totals.errors, totals.tokens):
+        yield _count(number)
+
+
+def _status(trials: Sequence[Measurement]) -> Text:
+    words = dict.fromkeys(_status_word(trial) for trial in trials)
+    worst = next((v for v in ("error", "missed", "skipped") if any(t.verdict == v for t in trials)), "passed")
+    return Text(", ".join(words), style=_STYLES[worst])
+
+
+def _status_word(measurement: Measurement) -> str:
+    return str(measurement.record.get("status", measurement.verdict)) if measurement.record else measurement.verdict
+
+
+def _share(number: float | None) -> str:
+    return "-" if number is None else f"{number:.2f}"
+
+
+def _count(number: float | None) -> str:
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
+
+
+def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
+    table = _table("metric", *totals, left=1)
+    rows: tuple[tuple[str, Iterable[str]], ...] = (
+        ("measured", (f"{t.measured} of {t.n}" for t in totals.values())),
+        ("accuracy", (_share(t.accuracy) for t in totals.values())),
+        ("pass rate", (_share(t.pass_rate) for t in totals.values())),
+        ("calls", (_count(t.calls) for t in totals.values())),
+        ("redundant", (_count(t.redundant) for t in totals.values())),
+        ("errors", (_count(t.errors) for t in totals.values())),
+        ("tokens", (_count(t.tokens) for t in totals.values())),
+        ("seconds", ("-" if t.seconds is None else f"{t.seconds:.2f}" for t in totals.values())),
+    )
+    for name, values in rows:
+        table.add_row(name, *values)
+    return table
+
+
+def _gate_table(gates: Iterable[GateResult]) -> Table:
+    table = _table("gate", "bound", "actual", "result", left=1)
+    for gate in gates:
+        sign = "≥" if gate.planned.gate.comparator == "min" else "≤"
+        word, style = (
+            ("skipped", "yellow") if gate.skipped else ("pass", "green") if gate.passed else ("FAIL", "red")
+        )
+        reason = gate.skipped or gate.detail
+        shown = Text(f"{word}: {printable(reason)}" if reason else word, style=style)
+        actual = "-" if gate.actual is None else f"{gate.actual:.6g}"
+        table.add_row(printable(gate.planned.name), f"{sign} {gate.planned.gate.threshold:g}", actual, shown)
+    return table
+
+
+def _notes(result: SuiteResult) -> Iterator[str]:
+    if "mock" in result.targets:
+        yield f"note: {_MOCK_NOTE}"
+    yield from (f"not measured: {line}" for line in result.unmeasured())
+    if result.nothing_measured:
+        yield result.nothing_measured
+    yield from (f"note: {note}" for note in result.notes)
+    for measurement in result.measurements:
+        for note in measurement.record.get("notes", ()):
+            yield f"note: {measurement.id} [{measurement.target}]: {note}"
+        if measurement.worktree:
+            yield f"worktree of {measurement.id} [{measurement.target}]: {measurement.worktree}"

@@ -1,0 +1,50 @@
+"""What a run is about to do, as plain data that a worker sends home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_tooleval.gates.plan import PlannedGate
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """The same in every process of a run, since each collects the same items.
+
+    Attributes:
+        gates: the gates on each target, and how much of their scope is selected.
+        items: items of ours that are selected.
+        targets: the targets' names in the order of the options.
+        suites: the suites that were collected, relative to the root folder.
+        notes: what the summary should say about the cases themselves.
+
+    """
+
+    gates: tuple[PlannedGate, ...] = ()
+    items: int = 0
+    targets: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return built-in types only."""
+        return {
+            "gates": [gate.to_plain() for gate in self.gates],
+            "items": self.items,
+            "targets": list(self.targets),
+            "suites": list(self.suites),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> RunPlan:
+        """Rebuild what `to_plain` gave."""
+        return cls(
+            gates=tuple(map(PlannedGate.from_plain, plain["gates"])),
+            items=plain["items"],
+            targets=tuple(plain["targets"]),
+            suites=tuple(plain["suites"]),
+            notes=tuple(plain["notes"]),
+        )

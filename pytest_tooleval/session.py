@@ -1,0 +1,226 @@
+"""The plugin object of every process that collects: it makes items and sends home what they measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_tooleval.agent.worktree import WorktreeRoot
+from pytest_tooleval.collect import FixturesFolder, SuiteFolder
+from pytest_tooleval.environment import (
+    SuiteEnvironment,
+    check_targets_early,
+    load_environment,
+    relative_to_root,
+)
+from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
+from pytest_tooleval.items import MissedError, NotMeasuredError, ToolUseItem
+from pytest_tooleval.measures.measurement import Measurement, Verdict
+from pytest_tooleval.measures.text import printable
+from pytest_tooleval.measures.verify import passes_idle
+from pytest_tooleval.options import Settings, given_on_command_line, read_settings
+from pytest_tooleval.redaction import Redaction
+from pytest_tooleval.run_plan import RunPlan
+
+PLAN_KEY = "tooleval"
+MEASUREMENT_ATTRIBUTE = "tooleval"
+
+
+def start(config: pytest.Config) -> None:
+    """Register the plugin objects of a run that may hold cases.
+
+    Raises:
+        UsageError: an option is wrong.
+
+    """
+    settings = read_settings(config)
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker and given_on_command_line(config, "provider", "compare"):
+        check_targets_early(config, settings)
+    session = EvalSession(config, settings)
+    config.pluginmanager.register(session, "tooleval-session")
+    if not is_worker:
+        from pytest_tooleval.controller import Controller
+
+        config.pluginmanager.register(Controller(config, settings, session), "tooleval-controller")
+
+
+class EvalSession:
+    """Collects suites, runs their cases, and puts a measurement on each report.
+
+    Attributes:
+        plan: what is to be run; None before collection has finished.
+
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.plan: RunPlan | None = None
+        self._config = config
+        self._settings = settings
+        self._worktrees = WorktreeRoot()
+        self._environments: dict[Path, SuiteEnvironment] = {}
+        self._fixture_folders: dict[Path, SuiteEnvironment] = {}
+        self._redaction = Redaction.from_environment()
+
+    @property
+    def found_cases(self) -> bool:
+        """Whether a suite that was collected holds any case."""
+        return any(any(environment.suite.cases()) for environment in self._environments.values())
+
+    def open_suite(self, folder: Path, hook: Any) -> SuiteEnvironment:
+        """Load a suite; the folder's hook caller hears the folder's conftest.
+
+        Raises:
+            ConfigError: a target cannot be opened, or a registration is wrong.
+
+        """
+        environment = load_environment(folder, self._config, hook, self._settings, self._worktrees)
+        self._environments[folder] = environment
+        self._fixture_folders.update(dict.fromkeys(environment.suite.fixture_folders, environment))
+        return environment
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Take the suites' folders, and the folders of case files in them."""
+        if path in self._settings.suites:
+            suite: pytest.Collector = SuiteFolder.from_parent(parent, path=path, tooleval=self)
+            return suite
+        environment = self._fixture_folders.get(path)
+        if environment is not None:
+            fixtures: pytest.Collector = FixturesFolder.from_parent(parent, path=path, environment=environment)
+            return fixtures
+        return None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Work out what the run covers."""
+        items = [item for item in session.items if isinstance(item, ToolUseItem)]
+        self.plan = RunPlan(
+            gates=tuple(self._plan_gates(items)),
+            items=len(items),
+            targets=tuple(dict.fromkeys(item.target.name for item in items)),
+            suites=tuple(self._shown(folder) for folder in self._environments),
+            notes=tuple(self._notes(items)),
+        )
+
+    def _plan_gates(self, items: Sequence[ToolUseItem]) -> Iterator[PlannedGate]:
+        trials = Counter((item.environment.suite.root, item.found.case.id, item.target.name) for item in items)
+        skips = {
+            (item.environment.suite.root, item.found.case.id, item.target.name): reason
+            for item in items
+            if (reason := known_skip(item))
+        }
+        for folder, environment in self._environments.items():
+            if not environment.gates:
+                continue
+            cases = []
+            for found in environment.suite.cases():
+                for target in environment.targets:
+                    key = (folder, found.case.id, target.name)
+                    cases.append(
+                        PlannedCase(
+                            corpus=self._shown(found.corpus),
+                            id=found.case.id,
+                            tags=found.case.tags,
+                            target=target.name,
+                            selected=trials[key] == environment.trials,
+                            skipped=skips.get(key, ""),
+                        )
+                    )
+            broken = frozenset(self._broken_corpora(environment))
+            targets = [target.name for target in environment.targets]
+            yield from plan_gates(environment.gates, cases, targets, broken)
+
+    def _broken_corpora(self, environment: SuiteEnvironment) -> Iterator[str]:
+        for path in environment.suite.faults:
+            for corpus in environment.suite.corpora:
+                if path.is_relative_to(corpus):
+                    yield self._shown(corpus)
+
+    def _notes(self, items: Iterable[ToolUseItem]) -> Iterator[str]:
+        idle = {item.found.case.id: item for item in items if passes_idle(item.found.case)}
+        for case_id, item in idle.items():
+            place = f"{relative_to_root(item.path, self._config)}:{item.found.case.source.line}"
+            yield f"{case_id} ({place}) asks for nothing that doing nothing would not meet: add what has to happen"
+
+    def _shown(self, path: Path) -> str:
+        return relative_to_root(path, self._config).as_posix()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the measurement on the report, and leave a miss to its gate where one decides."""
+        report = yield
+        if isinstance(item, ToolUseItem):
+            self._attach(item, call, report)
+        return report
+
+    def _attach(self, item: ToolUseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+        error = call.excinfo.value if call.excinfo else None
+        if isinstance(error, NotMeasuredError):
+            report.longrepr = printable(f"not measured: {error}")
+        if isinstance(report.longrepr, str):
+            report.longrepr = self._redaction.text(report.longrepr)
+        report.sections = [(title, self._redaction.text(text)) for title, text in report.sections]
+        verdict = verdict_of(call, report)
+        if verdict is None:
+            return
+        measurement = item.measurement(verdict, _reason(report))
+        if verdict == "missed" and report.failed and self._is_left_to_gate(measurement):
+            report.outcome = "skipped"
+            report.wasxfail = f"reason: {_first_line(report.longrepr)}; left to the gate"
+            measurement = item.measurement(verdict, _reason(report), deferred=True)
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            report.longrepr = (str(item.path), item.found.case.source.line, report.longrepr[2])
+        setattr(report, MEASUREMENT_ATTRIBUTE, self._redaction.value(measurement.to_plain()))
+
+    def _is_left_to_gate(self, measurement: Measurement) -> bool:
+        if self._settings.strict or self._config.getoption("runxfail", default=False) or self.plan is None:
+            return False
+        return any(
+            gate.judges(measurement) and (gate.whole or self._settings.defer_gates) for gate in self.plan.gates
+        )
+
+    def pytest_sessionfinish(self) -> None:
+        """Send the plan home from a worker, and release what was opened."""
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None and self.plan is not None:
+            output[PLAN_KEY] = self.plan.to_plain()
+        for environment in self._environments.values():
+            environment.close()
+
+    def pytest_unconfigure(self) -> None:
+        """Remove the cases' folders."""
+        self._worktrees.close()
+
+
+def known_skip(item: ToolUseItem) -> str:
+    """Return why it is known before the run that an item will not be measured, else an empty string."""
+    if item.get_closest_marker("skip") is not None:
+        return "marked skip"
+    return item.target.provider.cannot_run(item.found.case) or ""
+
+
+def verdict_of(call: pytest.CallInfo[None], report: pytest.TestReport) -> Verdict | None:
+    """Return what a phase of an item says about the case, or None when it says nothing yet."""
+    if report.when == "teardown" or (report.when == "setup" and report.passed):
+        return None
+    if call.excinfo is None:
+        return "passed"
+    if call.excinfo.errisinstance(MissedError):
+        return "missed"
+    return "skipped" if report.skipped and not hasattr(report, "wasxfail") else "error"
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return "" if report.longrepr is None else _first_line(report.longrepr)
+
+
+def _first_line(longrepr: object) -> str:
+    return str(longrepr).split("\n", 1)[0]

@@ -28,8 +28,12 @@ class Folder(pytest.Directory):
             path = self.path / entry.name
             if entry.is_dir() and not self._is_ignored(path, is_folder=True):
                 yield from self.collect_folder(path, entry)
-            elif entry.is_file() and not self._is_ignored(path, is_folder=False):
+            elif (entry.is_file() or self.takes(entry.name)) and not self._is_ignored(path, is_folder=False):
                 yield from self.collect_file(path)
+
+    def takes(self, _: str) -> bool:
+        """Whether an entry that is no file, such as a dangling link, is to be reported all the same."""
+        return False
 
     def collect_folder(self, path: Path, _: os.DirEntry[str]) -> Iterator[pytest.Item | pytest.Collector]:
         """Yield the collector of a folder, if there is one."""
@@ -83,6 +87,10 @@ class FixturesFolder(Folder):
         """Yield the folder's own node; case files are not searched behind links and in hidden folders."""
         if not entry.is_symlink() and not entry.name.startswith("."):
             yield FixturesFolder.from_parent(self, path=path, environment=self.environment)
+
+    def takes(self, name: str) -> bool:
+        """Whether the name is a case file's."""
+        return is_fixture_file(name)
 
     def collect_file(self, path: Path) -> Iterator[pytest.Item | pytest.Collector]:
         """Yield the cases of a fixture file, or what other plugins make of another file."""

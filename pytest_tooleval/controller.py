@@ -99,13 +99,16 @@ class Controller:
         """Print what was measured."""
         result = self._result()
         if result.measurements:
-            from pytest_tooleval.reports.terminal import terminal_summary
-
-            writer = terminalreporter._tw  # noqa: SLF001 - the only way to the width and colour that pytest uses
-            terminalreporter.section("tool use")
-            writer.write(terminal_summary(result, writer.fullwidth, color=writer.hasmarkup))
-        if self._settings.json and result.measurements:
-            terminalreporter.write_line(self._result_problem or f"result file: {self._settings.json}")
-        elif self._plan.suites and not self._session.found_cases and not self._collection_failed:
+            self._print_measurements(terminalreporter, result)
+        elif self._plan.suites and not self._plan.found and not self._collection_failed:
             suites = ", ".join(self._plan.suites)
             terminalreporter.write_line(f"tooleval: no cases in {suites}; 'tooleval init' writes an example")
+
+    def _print_measurements(self, terminalreporter: pytest.TerminalReporter, result: SuiteResult) -> None:
+        from pytest_tooleval.reports.terminal import terminal_summary
+
+        writer = terminalreporter._tw  # noqa: SLF001 - the only way to the width and colour that pytest uses
+        terminalreporter.section("tool use")
+        writer.write(terminal_summary(result, writer.fullwidth, color=writer.hasmarkup))
+        if self._settings.json:
+            terminalreporter.write_line(self._result_problem or f"result file: {self._settings.json}")

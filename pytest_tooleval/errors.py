@@ -88,8 +88,17 @@ class WorktreeError(InfrastructureError):
     """The folder that a case runs in could not be made."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)` for the known word nearest to `word`, or an empty string."""
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.65) -> str:
+    """Return ` (did you mean 'x'?)` for the known word nearest to `word`, or an empty string.
+
+    Args:
+        word: what was found.
+        known: what would have been right.
+        cutoff: least likeness, from 0 to 1, as `difflib` measures it.
+
+    """
     by_folded = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.5)
-    return f" (did you mean {by_folded[found[0]]!r}?)" if found else ""
+    folded = word.casefold()
+    found = difflib.get_close_matches(folded, by_folded, n=3, cutoff=cutoff)
+    swapped = [name for name in found if sorted(name) == sorted(folded)]
+    return f" (did you mean {by_folded[(swapped or found)[0]]!r}?)" if found else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pytest
@@ -41,10 +41,13 @@ def announce(session: pytest.Session, announcements: Iterable[Announcement]) -> 
     """
     listed = list(announcements)
     session.testscollected += len(listed)
-    last_failed = last_failed_set(session.config)
+    hook = session.config.hook
     for announcement in listed:
-        session.config.hook.pytest_runtest_logreport(report=_report(announcement))
-        last_failed.pop(announcement.nodeid, None)
+        report = _report(announcement)
+        hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+        hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+        _tell_last_failed(session.config, replace(announcement, outcome="passed"))
 
 
 def remember_misses(
@@ -52,17 +55,16 @@ def remember_misses(
 ) -> None:
     """Put the misses that were left to failed gates into the last-failed set, so that `--lf` runs them."""
     gates = list(failed)
-    last_failed = last_failed_set(config)
     for measurement in measurements:
         if measurement.deferred and any(gate.planned.judges(measurement) for gate in gates):
-            last_failed[measurement.nodeid] = True
+            _tell_last_failed(config, Announcement(measurement.nodeid, measurement.file, 1, "failed"))
 
 
-def last_failed_set(config: pytest.Config) -> dict[str, Any]:
-    """Return the set that pytest's cache plugin will write, or an empty one without that plugin."""
+def _tell_last_failed(config: pytest.Config, announcement: Announcement) -> None:
+    """Let pytest's own plugin take a result for its last-failed set, and nobody else hear of it."""
     plugin = config.pluginmanager.get_plugin("lfplugin")
-    found: dict[str, Any] = getattr(plugin, "lastfailed", {})
-    return found
+    if plugin is not None:
+        plugin.pytest_runtest_logreport(_report(announcement))
 
 
 def _report(announcement: Announcement) -> pytest.TestReport:

@@ -15,6 +15,7 @@ class RunPlan:
 
     Attributes:
         gates: the gates on each target, and how much of their scope is selected.
+        found: cases in the suites that were collected.
         items: items of ours that are selected.
         targets: the targets' names in the order of the options.
         suites: the suites that were collected, relative to the root folder.
@@ -23,6 +24,7 @@ class RunPlan:
     """
 
     gates: tuple[PlannedGate, ...] = ()
+    found: int = 0
     items: int = 0
     targets: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
@@ -32,6 +34,7 @@ class RunPlan:
         """Return built-in types only."""
         return {
             "gates": [gate.to_plain() for gate in self.gates],
+            "found": self.found,
             "items": self.items,
             "targets": list(self.targets),
             "suites": list(self.suites),
@@ -43,6 +46,7 @@ class RunPlan:
         """Rebuild what `to_plain` gave."""
         return cls(
             gates=tuple(map(PlannedGate.from_plain, plain["gates"])),
+            found=plain["found"],
             items=plain["items"],
             targets=tuple(plain["targets"]),
             suites=tuple(plain["suites"]),

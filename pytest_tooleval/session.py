@@ -66,11 +66,6 @@ class EvalSession:
         self._fixture_folders: dict[Path, SuiteEnvironment] = {}
         self._redaction = Redaction.from_environment()
 
-    @property
-    def found_cases(self) -> bool:
-        """Whether a suite that was collected holds any case."""
-        return any(any(environment.suite.cases()) for environment in self._environments.values())
-
     def open_suite(self, folder: Path, hook: Any) -> SuiteEnvironment:
         """Load a suite; the folder's hook caller hears the folder's conftest.
 
@@ -100,6 +95,7 @@ class EvalSession:
         items = [item for item in session.items if isinstance(item, ToolUseItem)]
         self.plan = RunPlan(
             gates=tuple(self._plan_gates(items)),
+            found=sum(1 for environment in self._environments.values() for _ in environment.suite.cases()),
             items=len(items),
             targets=tuple(dict.fromkeys(item.target.name for item in items)),
             suites=tuple(self._shown(folder) for folder in self._environments),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import re
+import stat
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
@@ -12,7 +14,9 @@ from typing import Any, NoReturn
 
 from pytest_tooleval.errors import CaseError, Problem
 
+MOST_DEPTH = 200
 _WHITESPACE = " \t\n\r"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s,:{}\[\]"]+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +26,13 @@ class Element:
     Attributes:
         value: the decoded JSON value.
         line: 1-based line on which the value begins.
+        start: position of its first character in the file's text.
 
     """
 
     value: Any
     line: int
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +52,41 @@ class Document:
     is_list: bool
     elements: tuple[Element, ...]
 
+    def line_of(self, pointer: tuple[str | int, ...]) -> int:
+        """Return the line of the value at `pointer`, as the function `line_of` does."""
+        element = self._element(pointer)
+        if element is None:
+            return line_of(self.text, pointer)
+        inner = pointer[1:] if self.is_list else pointer
+        return element.line + self.text.count("\n", element.start, _position_of(self.text, element.start, inner))
+
+    def _element(self, pointer: tuple[str | int, ...]) -> Element | None:
+        """Return the element that a pointer leads into: what stands before it need not be read again."""
+        if not self.is_list:
+            return self.elements[0]
+        index = pointer[0] if pointer else None
+        return self.elements[index] if isinstance(index, int) and 0 <= index < len(self.elements) else None
+
 
 class _NotStrictError(ValueError):
-    """JSON that Python's decoder takes and a strict reader does not."""
+    """JSON that Python's decoder takes and a strict reader does not.
+
+    Attributes:
+        token: what has to be found in the text to say where: a repeated key as JSON, or a number.
+
+    """
+
+    def __init__(self, message: str, token: str = "") -> None:
+        super().__init__(message)
+        self.token = token
+
+
+class _RefusedError(ValueError):
+    """A value that begins, or has its fault, at a position of the text."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 def read_document(path: Path, shown: Path) -> Document:
@@ -63,6 +101,8 @@ def read_document(path: Path, shown: Path) -> Document:
 
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise CaseError([Problem(shown, "is no regular file")])
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise CaseError([Problem(shown, f"cannot be read: {error.strerror or error}")]) from None
@@ -73,7 +113,7 @@ def read_document(path: Path, shown: Path) -> Document:
 
 
 def decode_document(text: str, shown: Path) -> Document:
-    """Decode JSON text, strictly: no NaN, no duplicate keys, no lone surrogates, one value.
+    """Decode JSON text, strictly: no NaN, no duplicate keys, no lone surrogates, no abyss, one value.
 
     Raises:
         CaseError: as `read_document`.
@@ -83,23 +123,22 @@ def decode_document(text: str, shown: Path) -> Document:
     if start == len(text):
         raise CaseError([Problem(shown, "is empty; expected a JSON object or a list of objects", 1)])
     is_list = text[start] == "["
-    elements: list[Element] = []
-    line, counted = 1, 0
     try:
-        for begin, value in _list_elements(text, start) if is_list else _single_element(text, start):
-            line += text.count("\n", counted, begin)
-            counted = begin
-            elements.append(Element(value, line))
+        found = _list_elements(text, start) if is_list else _single_element(text, start)
+        return Document(shown, text, is_list, tuple(_with_lines(text, found)))
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} (column {error.colno})"
         raise CaseError([Problem(shown, message, error.lineno)]) from None
-    except _NotStrictError as error:
-        raise CaseError([Problem(shown, f"is not strict JSON: {error}", line)]) from None
-    except RecursionError:
-        raise CaseError([Problem(shown, "is nested too deeply", line)]) from None
-    except ValueError as error:
-        raise CaseError([Problem(shown, f"is not JSON: {error}", line)]) from None
-    return Document(shown, text, is_list, tuple(elements))
+    except _RefusedError as error:
+        raise CaseError([Problem(shown, str(error), _line_at(text, error.position))]) from None
+
+
+def _with_lines(text: str, found: Iterator[tuple[int, Any]]) -> Iterator[Element]:
+    line, counted = 1, 0
+    for begin, value in found:
+        line += text.count("\n", counted, begin)
+        counted = begin
+        yield Element(value, line, begin)
 
 
 def _list_elements(text: str, start: int) -> Iterator[tuple[int, Any]]:
@@ -126,10 +165,43 @@ def _single_element(text: str, start: int) -> Iterator[tuple[int, Any]]:
 
 
 def _decode_at(text: str, position: int) -> tuple[Any, int]:
-    value, end = _DECODER.raw_decode(text, position)
-    if "\\" in text[position:end] and "\\u" in text[position:end]:
-        _refuse_lone_surrogates(value)
+    try:
+        value, end = _DECODER.raw_decode(text, position)
+        _refuse_depth(value, text, position, end)
+        if text.find("\\u", position, end) >= 0:
+            _refuse_lone_surrogates(value)
+    except json.JSONDecodeError:
+        raise
+    except _NotStrictError as error:
+        place = _fault_position(text, position, error.token)
+        raise _RefusedError(f"is not strict JSON: {error}", place) from None
+    except RecursionError:
+        raise _RefusedError(f"is nested deeper than {MOST_DEPTH} levels", position) from None
+    except ValueError as error:
+        raise _RefusedError(f"is not JSON: {error}", position) from None
     return value, end
+
+
+def _fault_position(text: str, start: int, token: str) -> int:
+    """Return where a key stands in its object for the second time, or where a number stands first."""
+    seen: list[bool] = []
+    for match in _TOKEN.finditer(text, start):
+        found = match[0]
+        if found in {"{", "["}:
+            seen.append(False)
+        elif found in {"}", "]"}:
+            seen.pop()
+        elif found == token and found[0] != '"':
+            return match.start()
+        elif _is_key(text, match) and json.dumps(json.loads(found)) == token:
+            if seen[-1]:
+                return match.start()
+            seen[-1] = True
+    return start
+
+
+def _is_key(text: str, token: re.Match[str]) -> bool:
+    return text.startswith(":", _skip_whitespace(text, token.end()))
 
 
 def _expect_end(text: str, position: int) -> None:
@@ -144,6 +216,21 @@ def _skip_whitespace(text: str, position: int) -> int:
     return position
 
 
+def _refuse_depth(value: Any, text: str, start: int, end: int) -> None:
+    """Refuse what later steps, which recurse, could not walk through."""
+    if text.count("[", start, end) + text.count("{", start, end) <= MOST_DEPTH:
+        return
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [member for parent in level for member in _members_of(parent) if isinstance(member, dict | list)]
+    if level:
+        raise RecursionError
+
+
+def _members_of(value: Any) -> Collection[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
 def _refuse_lone_surrogates(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
@@ -156,19 +243,19 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _NotStrictError(f"the key {twice!r} stands twice in one object")
+        raise _NotStrictError(f"the key {twice!r} stands twice in one object", json.dumps(twice))
     return mapping
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _NotStrictError(f"the number {text} is too large")
+        raise _NotStrictError(f"the number {text} is too large", text)
     return number
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _NotStrictError(f"{name} is not a JSON number")
+    raise _NotStrictError(f"{name} is not a JSON number", name)
 
 
 _DECODER = json.JSONDecoder(
@@ -181,13 +268,21 @@ def line_of(text: str, pointer: tuple[str | int, ...]) -> int:
 
     A pointer that leads nowhere gives the line of its longest part that leads somewhere.
     """
-    position = _skip_whitespace(text, 0)
+    return _line_at(text, _position_of(text, _skip_whitespace(text, 0), pointer))
+
+
+def _line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _position_of(text: str, start: int, pointer: tuple[str | int, ...]) -> int:
+    position = start
     for step in pointer:
         found = _child_position(text, position, step)
         if found is None:
             break
         position = found
-    return text.count("\n", 0, position) + 1
+    return position
 
 
 def _child_position(text: str, position: int, step: str | int) -> int | None:

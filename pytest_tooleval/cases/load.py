@@ -18,7 +18,7 @@ from pytest_tooleval.cases.case import (
     Verifier,
 )
 from pytest_tooleval.cases.checks import fixture_faults
-from pytest_tooleval.cases.jsontext import Document, Element, line_of, pointer_text, read_document
+from pytest_tooleval.cases.jsontext import Document, Element, pointer_text, read_document
 from pytest_tooleval.cases.schema import Fault, Schema, describe
 from pytest_tooleval.errors import CaseError, Problem
 
@@ -67,18 +67,15 @@ def _problems(document: Document) -> Iterator[Problem]:
         prefix: tuple[str | int, ...] = (index,) if document.is_list else ()
         for fault in _element_faults(element):
             pointer = (*prefix, *fault.path)
-            line = line_of(document.text, pointer)
-            yield Problem(document.path, fault.message, line, pointer_text(pointer) or None)
+            yield Problem(document.path, fault.message, document.line_of(pointer), pointer_text(pointer) or None)
 
 
 def _element_faults(element: Element) -> Iterator[Fault]:
     value = element.value
     if not isinstance(value, dict):
         yield Fault((), f"found {describe(value)}; expected a fixture, which is an object with 'task'")
-    elif not FIXTURE_SCHEMA.is_valid(value):
-        yield from FIXTURE_SCHEMA.faults(value)
     else:
-        yield from fixture_faults(value)
+        yield from FIXTURE_SCHEMA.faults(value) or fixture_faults(value)
 
 
 def _id_problems(document: Document, default_id: str) -> Iterator[Problem]:
@@ -159,7 +156,9 @@ def _file_check(value: Mapping[str, Any]) -> FileCheck:
 
 
 def _page(value: str | Mapping[str, Any]) -> Page:
-    return Page(value) if isinstance(value, str) else Page(**value)
+    if isinstance(value, str):
+        return Page(value)
+    return Page(**{**value, "status": int(value.get("status", Page.status))})
 
 
 def _turn(value: Mapping[str, Any]) -> ScriptedTurn:

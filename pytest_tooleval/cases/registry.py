@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +45,19 @@ class FixtureRegistry:
 
     def add(self, fixture: Mapping[str, Any]) -> None:
         """Add one fixture, a mapping in the format of a fixture file; `id` is required."""
-        frame = inspect.currentframe()
-        caller = frame.f_back if frame else None
-        origin = Path(caller.f_code.co_filename) if caller else Path("<unknown>")
-        line = caller.f_lineno if caller else 1
-        if "id" not in fixture:
-            self._problems.append(Problem(origin, "a registered fixture has no 'id'", line))
-            return
+        origin, line = _caller()
         try:
             document = decode_document(json.dumps(fixture, indent=2), origin)
-            self._extend(cases_of(document, origin))
+            cases = cases_of(document, origin)
         except (TypeError, ValueError) as error:
             self._problems.append(Problem(origin, f"a registered fixture is not JSON: {error}", line))
         except CaseError as error:
-            self._problems.extend(error.problems)
+            self._problems += [replace(problem, line=line) for problem in error.problems]
+        else:
+            if "id" in fixture:
+                self._extend([replace(case, source=replace(case.source, line=line)) for case in cases])
+            else:
+                self._problems.append(Problem(origin, "a registered fixture has no 'id'", line))
 
     def add_file(self, path: Path) -> None:
         """Add the fixtures of one JSON file."""
@@ -84,9 +85,12 @@ class FixtureRegistry:
 
 
 def fixture_files(folder: Path) -> list[Path]:
-    """Return the case files below a folder, sorted; schemas and hidden files are none."""
-    found = (path for path in folder.rglob("*.json") if is_fixture_file(path.name))
-    return sorted(path for path in found if not _is_hidden(path.relative_to(folder)))
+    """Return the case files below a folder, sorted; schemas and hidden files are none, links are not entered."""
+    found = []
+    for parent, subfolders, names in os.walk(folder):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        found += [Path(parent, name) for name in names if is_fixture_file(name)]
+    return sorted(found)
 
 
 def is_fixture_file(name: str) -> bool:
@@ -94,5 +98,9 @@ def is_fixture_file(name: str) -> bool:
     return name.endswith(".json") and not name.endswith(".schema.json") and not name.startswith(".")
 
 
-def _is_hidden(relative: Path) -> bool:
-    return any(part.startswith(".") for part in relative.parts)
+def _caller() -> tuple[Path, int]:
+    """Return file and line of the call into this module."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return (Path(frame.f_code.co_filename), frame.f_lineno) if frame else (Path("unknown"), 1)

@@ -85,8 +85,19 @@ class Schema:
 
     def faults(self, value: Any) -> list[Fault]:
         """Return every fault of a decoded JSON value in the value's order, none when it is valid."""
+        if self.is_valid(value):
+            return []
         found = [fault for error in self._thorough.iter_errors(value) for fault in _faults_of(error)]
-        return sorted(found, key=lambda fault: [str(step) for step in fault.path])
+        return sorted(found, key=lambda fault: _place(value, fault.path))
+
+
+def _place(value: Any, path: tuple[str | int, ...]) -> list[int]:
+    """Return the position of each step of a path among its neighbours."""
+    place = []
+    for step in path:
+        place.append(step if isinstance(step, int) else list(value).index(step))
+        value = value[step]
+    return place
 
 
 def describe(value: Any) -> str:
@@ -104,9 +115,6 @@ def _faults_of(error: Any) -> Iterator[Fault]:
     path = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
         yield from _unknown_keys(path, error.instance, error.schema)
-    elif error.validator in {"$ref", "allOf"}:
-        for inner in error.context:
-            yield from _faults_of(inner)
     else:
         yield Fault(path, _message(error))
 
@@ -115,9 +123,10 @@ def _unknown_keys(
     path: tuple[str | int, ...], instance: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> Iterator[Fault]:
     known = schema["properties"]
+    takes_notes = "^_" in schema.get("patternProperties", {})
     for key in instance:
-        if key not in known and not key.startswith("_"):
-            hint = nearest(key, known) or f"; known are: {', '.join(sorted(known))}"
+        if key not in known and not (takes_notes and key.startswith("_")):
+            hint = nearest(key, known, cutoff=0.5) or f"; known are: {', '.join(sorted(known))}"
             yield Fault((*path, key), f"unknown key {key!r}{hint}")
 
 

@@ -66,7 +66,7 @@ def _expectations(case: ToolUseCase) -> Iterator[str]:
 
 
 def _sequences(sequences: tuple[NameSequence, ...]) -> str:
-    return " or ".join("calls [" + ", ".join(names) + "]" if names else "no call" for names in sequences)
+    return " or ".join("[" + ", ".join(names) + "]" if names else "no call" for names in sequences)
 
 
 def _verifier_lines(verifier: Verifier) -> Iterator[str]:

@@ -43,8 +43,8 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
     )
     with console.capture() as capture:
         console.print(_case_table(result))
-        for line in _hidden_rows(result):
-            console.print(line)
+        for line in [*_hidden_rows(result), *_measured_counts(result)]:
+            console.print(Text(printable(line)))
         if len(result.targets) > 1:
             console.print()
             console.print(_side_by_side(result.totals()))
@@ -53,7 +53,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
             console.print(_gate_table(result.gates))
         for line in _notes(result):
             console.print(Text(printable(line)))
-    return capture.get()
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
 
 
 def _case_table(result: SuiteResult) -> Table:
@@ -65,8 +65,7 @@ def _case_table(result: SuiteResult) -> Table:
         table.add_row(*map(printable, name), *_numbers(total(trials), trials), _status(trials))
     table.add_section()
     for target, totals in result.totals().items():
-        label = f"{totals.measured} of {totals.n} measured"
-        name = [label, target] if several else [label]
+        name = ["total", target] if several else ["total"]
         table.add_row(*map(printable, name), *_total_numbers(totals), "", style="bold")
     return table
 
@@ -93,11 +92,17 @@ def _hidden_rows(result: SuiteResult) -> Iterator[str]:
         yield f"({hidden} more rows; --tooleval-json FILE holds every case)"
 
 
+def _measured_counts(result: SuiteResult) -> Iterator[str]:
+    for target, totals in result.totals().items():
+        yield f"{target}: {totals.measured} of {totals.n} measured"
+
+
 def _table(first: str, *columns: str, left: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for position, column in enumerate([first, *columns]):
         is_text = position < left or column in {"status", "result", "bound"}
-        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
+        whole = position == 0 or not is_text
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold", no_wrap=whole)
     return table
 
 

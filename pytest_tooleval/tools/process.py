@@ -141,7 +141,7 @@ def _run(
         in_time = _read_until_exit(process, output, started + seconds)
     finally:
         _end(process, token)
-        pipe = os.fstat(_pipe(process)).st_ino
+        pipe = os.fstat(_pipe(process))
         _end_survivors(lambda other: _is_marked(other, token) or _writes_to(other, pipe), known)
         _close(process, output)
     return Finished(output.text(), process.returncode if in_time else None, time.monotonic() - started)
@@ -309,16 +309,16 @@ def _works_inside(process: psutil.Process, folder: Path) -> bool:
         return False
 
 
-def _writes_to(process: psutil.Process, pipe: int) -> bool:
-    """Tell whether the process still writes to the pipe of that inode; only where there is `/proc`."""
-    return any(_inode(Path(f"/proc/{process.pid}/fd/{number}")) == pipe for number in (1, 2))
+def _writes_to(process: psutil.Process, pipe: os.stat_result) -> bool:
+    """Tell whether the process still writes to that pipe; only where there is `/proc`."""
+    return any(_is_same(Path(f"/proc/{process.pid}/fd/{number}"), pipe) for number in (1, 2))
 
 
-def _inode(path: Path) -> int | None:
+def _is_same(path: Path, status: os.stat_result) -> bool:
     try:
-        return path.stat().st_ino
+        return os.path.samestat(path.stat(), status)
     except OSError:
-        return None
+        return False
 
 
 def _lives_inside(process: psutil.Process, folder: Path) -> bool:

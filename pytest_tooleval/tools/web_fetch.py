@@ -263,7 +263,7 @@ class _PageReader(HTMLParser):
             *("footer", "main", "nav", "aside", "form", "figure", "details", *_HEADINGS),
         }
     )
-    _LINES = frozenset({"div", "li", "tr", "br", "hr", "dt", "dd", "option", "caption", "figcaption", "summary"})
+    _LINES = frozenset({"div", "li", "tr", "hr", "dt", "dd", "option", "caption", "figcaption", "summary"})
     _CELLS = frozenset({"td", "th"})
 
     def __init__(self, url: str) -> None:
@@ -281,29 +281,31 @@ class _PageReader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a tag."""
-        self._break(tag)
         if tag in self._SKIPPED:
             self._skipping += 1
+        if self._skipping:
+            return
+        self._break(tag)
+        if tag == "br":
+            self._parts.append("\n")
         elif tag == "pre":
             self._preformatted += 1
-        elif tag == "li":
-            self._parts.append("- ")
         elif tag == "a":
             self._link = (dict(attrs).get("href") or "", len(self._parts))
-        elif tag in self._HEADINGS:
-            self._parts.append(f"{self._HEADINGS[tag]} ")
+        elif lead := self._lead(tag):
+            self._parts.append(lead)
 
     def handle_endtag(self, tag: str) -> None:
         """Close a tag."""
         if tag in self._SKIPPED:
             self._skipping = max(0, self._skipping - 1)
-        elif tag == "pre":
+        if self._skipping:
+            return
+        if tag == "pre":
             self._preformatted = max(0, self._preformatted - 1)
         elif tag == "a" and self._link:
             self._end_link(*self._link)
             self._link = None
-        elif tag in self._CELLS:
-            self._parts.append("\t")
         self._break(tag)
 
     def handle_data(self, data: str) -> None:
@@ -324,11 +326,21 @@ class _PageReader(HTMLParser):
     def _break(self, tag: str) -> None:
         if tag in self._PARAGRAPHS:
             self._parts.append("\n\n")
-        elif tag in self._LINES:
+        elif tag in self._LINES and not self._at_line_start():
             self._parts.append("\n")
 
+    def _lead(self, tag: str) -> str:
+        if tag in self._HEADINGS:
+            return f"{self._HEADINGS[tag]} "
+        if tag in self._CELLS:
+            return "" if self._at_line_start() else "\t"
+        return "- " if tag == "li" else ""
+
+    def _at_line_start(self) -> bool:
+        return not self._parts or self._parts[-1].endswith("\n")
+
     def _end_link(self, href: str, start: int) -> None:
-        if self._skipping or not "".join(self._parts[start:]).strip():
+        if not "".join(self._parts[start:]).strip():
             return
         try:
             target = urllib.parse.urljoin(self._url, href)

@@ -143,14 +143,14 @@ def test_it_is_over_with_the_shell_though_others_hold_the_pipe(
     finished = shell(f"{background.format(sleeper=sleeper)} & echo said", tmp_path, seconds=20)
     assert finished.exit_code == 0
     assert "said" in finished.output
-    assert finished.seconds < 1.5
+    assert finished.seconds < 5
 
 
 def test_time_is_bounded_and_the_output_so_far_is_kept(sleeper: str, tmp_path: Path) -> None:
     finished = shell(f"echo early; ({sleeper} & {sleeper} | cat)", tmp_path, seconds=0.3)
     assert finished.exit_code is None
     assert finished.output == "early\n"
-    assert 0.3 <= finished.seconds < 1.5
+    assert 0.3 <= finished.seconds < 5
     assert living(sleeper) == []
 
 

@@ -40,11 +40,12 @@ def announce(session: pytest.Session, announcements: Iterable[Announcement]) -> 
     No file backs such an id, and `--lf` would run everything because of it.
     """
     listed = list(announcements)
-    session.testscollected += len(listed)
     hook = session.config.hook
-    for announcement in listed:
+    for position, announcement in enumerate(listed):
         report = _report(announcement)
         hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+        if position == 0:
+            session.testscollected += len(listed)  # only now: the start of a line ends the line before, at 100 %
         hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
         _tell_last_failed(session.config, replace(announcement, outcome="passed"))

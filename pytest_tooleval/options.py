@@ -209,19 +209,28 @@ def expand_short_names(parser: pytest.Parser, args: list[str]) -> None:
 def suite_folders(config: pytest.Config) -> tuple[Path, ...]:
     """Return the suites' folders, whether they exist or not.
 
+    Folders that are named are relative to the root folder. The default one is looked for there, in the folder
+    that pytest was started in, and in the paths of the command line.
+
     Raises:
         UsageError: a folder that was named does not exist.
 
     """
     option = OPTIONS[0]
     named = _given(config, option)
-    base = config.rootpath
-    folders = tuple(base / folder for folder in (named or option.default))
-    for folder in folders if named else ():
-        if not folder.is_dir():
-            hint = "make it with 'tooleval init', or correct tooleval_suites"
-            raise pytest.UsageError(f"tooleval: the suite {folder} is no folder; {hint}")
-    return folders
+    if named:
+        folders = tuple(config.rootpath / folder for folder in named)
+        for folder in folders:
+            if not folder.is_dir():
+                hint = "make it with 'tooleval init', or correct tooleval_suites"
+                raise pytest.UsageError(f"tooleval: the suite {folder} is no folder; {hint}")
+        return folders
+    started = config.invocation_params.dir
+    found = [base / name for name in option.default for base in (config.rootpath, started)]
+    for argument in config.args:
+        path = started / argument.split("::", 1)[0]
+        found += [place for place in (path, *path.parents) if place.name in option.default]
+    return tuple(dict.fromkeys(found))
 
 
 def read_settings(config: pytest.Config) -> Settings:

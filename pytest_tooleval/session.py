@@ -27,6 +27,7 @@ from pytest_tooleval.redaction import Redaction
 from pytest_tooleval.run_plan import RunPlan
 
 PLAN_KEY = "tooleval"
+NOT_MEASURED = "not measured: "
 MEASUREMENT_ATTRIBUTE = "tooleval"
 
 
@@ -158,7 +159,7 @@ class EvalSession:
     def _attach(self, item: ToolUseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, NotMeasuredError):
-            report.longrepr = printable(f"not measured: {error}")
+            report.longrepr = printable(f"{NOT_MEASURED}{error}")
         if isinstance(report.longrepr, str):
             report.longrepr = self._redaction.text(report.longrepr)
         report.sections = [(title, self._redaction.text(text)) for title, text in report.sections]
@@ -215,7 +216,7 @@ def verdict_of(call: pytest.CallInfo[None], report: pytest.TestReport) -> Verdic
 def _reason(report: pytest.TestReport) -> str:
     if isinstance(report.longrepr, tuple):
         return report.longrepr[2].removeprefix("Skipped: ")
-    return "" if report.longrepr is None else _first_line(report.longrepr)
+    return "" if report.longrepr is None else _first_line(report.longrepr).removeprefix(NOT_MEASURED)
 
 
 def _first_line(longrepr: object) -> str:

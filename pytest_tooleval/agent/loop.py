@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -77,7 +78,7 @@ class Agent:
             status=status,
             messages=tuple(self._messages),
             trace=tuple(self._trace),
-            answer=self._replies[-1].text if self._replies else "",
+            answer=self._replies[-1].text if status == "ok" else "",
             usage=self._usage(),
             seconds=time.perf_counter() - started,
             turns=len(self._replies),
@@ -104,11 +105,11 @@ class Agent:
         return reply
 
     def _with_offered_name(self, call: ToolCall) -> ToolCall:
-        name = offered_name(call.name, self._offer.offered)
-        if name == call.name:
-            return call
-        self._notes.append(f"the model called {call.name!r}, which was read as {name!r}")
-        return replace(call, name=name, raw_name=call.name)
+        name = offered_name(call.name, (*self._offer.offered, *self._offer.denied))
+        raw_name = call.raw_name or call.name
+        if name != raw_name:
+            self._notes.append(f"the model called {raw_name!r}, which was read as {name!r}")
+        return replace(call, name=name, raw_name=raw_name)
 
     def _finish(self, reply: AssistantMessage) -> tuple[Status, str]:
         if reply.finish == "length":
@@ -154,12 +155,12 @@ class Agent:
         if faults:
             return "invalid_arguments", "invalid arguments: " + "; ".join(faults)
         try:
-            return "ok", str(tool.run(arguments, self._context))
+            return "ok", str(tool.run(copy.deepcopy(arguments), self._context))
         except InfrastructureError:
             raise
         except ToolError as error:
             return "error", str(error)
-        except Exception as error:  # noqa: BLE001 - a user's tool may raise anything, and the run goes on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's tool may raise anything, and the run goes on
             self._notes.append(f"tool {tool.name} raised {type(error).__name__}: {error}")
             return "error", f"the tool failed: {type(error).__name__}: {error}"
 

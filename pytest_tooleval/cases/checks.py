@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from pytest_tooleval.cases.matcher import matcher_faults, regex_faults
+from pytest_tooleval.cases.matcher import argument_faults, regex_faults
 from pytest_tooleval.cases.schema import Fault
 
 _MAX_NAME_BYTES = 255
@@ -44,7 +44,7 @@ def unsafe_path(name: str) -> str | None:
     """Return why a fixture's path cannot name a file inside the worktree, or None when it can."""
     if not name or name.endswith("/") or PurePosixPath(name) == PurePosixPath():
         return "names no file"
-    if "\0" in name or any(character < " " for character in name):
+    if any(character < " " for character in name):
         return "holds a control character"
     if name.startswith("/") or PureWindowsPath(name).anchor or "\\" in name:
         return "is absolute or holds a backslash"
@@ -62,8 +62,7 @@ def _verifier_faults(verifier: Mapping[str, Any]) -> Iterator[Fault]:
     here = ("verifier",)
     for key in ("args", "args_exact"):
         for tool, arguments in verifier.get(key, {}).items():
-            for name, value in arguments.items():
-                yield from matcher_faults(value, (*here, key, tool, name))
+            yield from argument_faults(arguments, (*here, key, tool))
     if "regex" in verifier.get("answer", {}):
         yield from regex_faults(verifier["answer"]["regex"], (*here, "answer", "regex"))
     for name, check in verifier.get("files", {}).items():
@@ -83,13 +82,23 @@ def _file_check_paths(files: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _contradictions(verifier: Mapping[str, Any]) -> Iterator[Fault]:
-    demanded = {*verifier.get("must_include", ()), *verifier.get("in_order", ())}
-    demanded |= {*verifier.get("args", ()), *verifier.get("args_exact", ())}
+    demanded = _demanded(verifier)
     for name in sorted(demanded & set(verifier.get("avoid", ()))):
         yield Fault(("verifier", "avoid"), f"{name!r} is demanded and to be avoided: no run can pass")
-    fewest = max(verifier.get("min_calls", 0), len(demanded))
+    fewest = max(len(demanded), verifier.get("min_calls", 0), *map(len, _demanded_lists(verifier)))
     if fewest > verifier.get("max_calls", fewest):
         message = f"max_calls is {verifier['max_calls']}, but at least {fewest} calls are demanded: no run can pass"
         yield Fault(("verifier", "max_calls"), message)
     if fewest and verifier.get("no_calls"):
         yield Fault(("verifier", "no_calls"), "no_calls, and yet calls are demanded: no run can pass")
+
+
+def _demanded(verifier: Mapping[str, Any]) -> set[str]:
+    """Return the tools that every run that passes has called."""
+    keys = ("must_include", "args", "args_exact")
+    return {name for names in (*_demanded_lists(verifier), *map(verifier.get, keys)) for name in names or ()}
+
+
+def _demanded_lists(verifier: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the lists of which every entry is a call of its own."""
+    return verifier.get("in_order", ()), verifier.get("any_order", ())

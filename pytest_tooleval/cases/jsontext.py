@@ -53,10 +53,13 @@ class Document:
     elements: tuple[Element, ...]
 
     def line_of(self, pointer: tuple[str | int, ...]) -> int:
-        """Return the line of the value at `pointer`, as the function `line_of` does."""
+        """Return the 1-based line on which the value at `pointer` begins.
+
+        A pointer that leads nowhere gives the line of its longest part that leads somewhere.
+        """
         element = self._element(pointer)
         if element is None:
-            return line_of(self.text, pointer)
+            return _line_at(self.text, _skip_whitespace(self.text, 0))
         inner = pointer[1:] if self.is_list else pointer
         return element.line + self.text.count("\n", element.start, _position_of(self.text, element.start, inner))
 
@@ -72,7 +75,7 @@ class _NotStrictError(ValueError):
     """JSON that Python's decoder takes and a strict reader does not.
 
     Attributes:
-        token: what has to be found in the text to say where: a repeated key as JSON, or a number.
+        token: what can be found in the text to say where: a repeated key as JSON, or a number; else empty.
 
     """
 
@@ -173,7 +176,7 @@ def _decode_at(text: str, position: int) -> tuple[Any, int]:
     except json.JSONDecodeError:
         raise
     except _NotStrictError as error:
-        place = _fault_position(text, position, error.token)
+        place = _fault_position(text, position, error.token) if error.token else position
         raise _RefusedError(f"is not strict JSON: {error}", place) from None
     except RecursionError:
         raise _RefusedError(f"is nested deeper than {MOST_DEPTH} levels", position) from None
@@ -261,14 +264,6 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object_without_duplicates, parse_float=_finite, parse_constant=_refuse_constant
 )
-
-
-def line_of(text: str, pointer: tuple[str | int, ...]) -> int:
-    """Return the 1-based line on which the value at `pointer` begins in valid JSON text.
-
-    A pointer that leads nowhere gives the line of its longest part that leads somewhere.
-    """
-    return _line_at(text, _position_of(text, _skip_whitespace(text, 0), pointer))
 
 
 def _line_at(text: str, position: int) -> int:

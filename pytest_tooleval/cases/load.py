@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,8 @@ def _file_check(value: Mapping[str, Any]) -> FileCheck:
 def _page(value: str | Mapping[str, Any]) -> Page:
     if isinstance(value, str):
         return Page(value)
-    return Page(**{**value, "status": int(value.get("status", Page.status))})
+    page = Page(**value)
+    return replace(page, status=int(page.status))
 
 
 def _turn(value: Mapping[str, Any]) -> ScriptedTurn:

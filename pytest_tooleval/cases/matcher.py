@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from pytest_tooleval.cases.schema import Fault, describe
 from pytest_tooleval.errors import nearest
 
 JSON_TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+_FIVE_DIGIT_REPEAT = re.compile(r"(?<!\\)\{0*[1-9][0-9]{4}")
 MATCHER_NAMES = ("$regex", "$any_of", "$path", "$type", "$any", "$absent", "$default", "$equals")
 
 
@@ -19,6 +21,16 @@ def matcher_of(value: Any) -> tuple[str, Any] | None:
         if isinstance(name, str) and name.startswith("$"):
             return name, operand
     return None
+
+
+def argument_faults(arguments: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Fault]:
+    """Yield what is wrong with the values that a verifier expects of a tool's arguments, by name."""
+    for name, value in arguments.items():
+        if name in MATCHER_NAMES:
+            message = f"{name!r} is a matcher; it stands in place of one argument's value, not of all arguments"
+            yield Fault((*path, name), message)
+        else:
+            yield from matcher_faults(value, (*path, name))
 
 
 def matcher_faults(value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
@@ -77,12 +89,24 @@ def _type_faults(operand: Any, here: tuple[str | int, ...]) -> Iterator[Fault]:
 
 def regex_faults(pattern: Any, here: tuple[str | int, ...]) -> Iterator[Fault]:
     """Yield what is wrong with a regular expression."""
-    import regex
-
     if not isinstance(pattern, str):
         yield Fault(here, f"found {describe(pattern)}; expected a regular expression as a string")
         return
+    reason = regex_fault(pattern)
+    if reason:
+        yield Fault(here, f"{describe(pattern)} is not a regular expression: {reason}")
+
+
+def regex_fault(pattern: str) -> str:
+    """Return why a text cannot be compiled as a regular expression, or an empty string when it can."""
+    import regex
+
+    if _FIVE_DIGIT_REPEAT.search(pattern):
+        return "it repeats something more than 9999 times, which can take all memory"
     try:
         regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
-        yield Fault(here, f"{describe(pattern)} is not a regular expression: {error}")
+    except regex.error as error:
+        return str(error)
+    except RecursionError:
+        return "it is nested too deeply"
+    return ""

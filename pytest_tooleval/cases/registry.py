@@ -49,7 +49,7 @@ class FixtureRegistry:
         try:
             document = decode_document(json.dumps(fixture, indent=2), origin)
             cases = cases_of(document, origin)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             self._problems.append(Problem(origin, f"a registered fixture is not JSON: {error}", line))
         except CaseError as error:
             self._problems += [replace(problem, line=line) for problem in error.problems]

@@ -46,7 +46,8 @@ def run(arguments: Sequence[str]) -> int:
     if clashes:
         return _failed(f"nothing was written: {clash} is a file where a folder belongs" for clash in clashes)
     outcome = _write_missing(folder, files)
-    print("\n".join(_summary(outcome)))
+    for line in _summary(outcome):
+        print(line)
     if outcome.failed:
         return _failed(outcome.failed)
     print("\n".join(["", *_next_steps(folder)]))
@@ -81,7 +82,7 @@ def _parse(arguments: Sequence[str]) -> Path:
 
 
 def _clash(path: Path) -> Path | None:
-    """Return the file that stands where the path needs a folder, if there is one."""
+    """Return the nearest file that stands where the path needs a folder, if there is one."""
     return next((parent for parent in path.parents if os.path.lexists(parent) and not parent.is_dir()), None)
 
 

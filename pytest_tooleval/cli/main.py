@@ -53,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     _never_fail_to_encode()
     try:
-        code = _dispatch(given)
-        sys.stdout.flush()
+        try:
+            return _dispatch(given)
+        finally:
+            sys.stdout.flush()
     except ToolevalError as error:
         print(f"tooleval: {error}", file=sys.stderr)
         return USER_ERROR
@@ -63,7 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
-    return code
 
 
 def _dispatch(given: Sequence[str]) -> int:

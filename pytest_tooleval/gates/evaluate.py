@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_tooleval.gates.plan import PlannedGate
+from pytest_tooleval.gates.scopes import Scopes
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
 
@@ -47,28 +48,20 @@ def evaluate_gates(
         min_measured: the least share of a scope that must have been measured; the others errored.
 
     """
-    found = list(measurements)
-    return [_evaluate(gate, _in_scope(gate, found), min_measured) for gate in planned]
-
-
-def _in_scope(planned: PlannedGate, measurements: Sequence[Measurement]) -> list[Measurement]:
-    return [
-        measurement
-        for measurement in measurements
-        if measurement.target == planned.target
-        and planned.gate.covers(measurement.corpus, measurement.id, measurement.tags)
-    ]
+    scopes = Scopes(measurements)
+    return [_evaluate(gate, scopes.of(gate.gate, gate.target), min_measured) for gate in planned]
 
 
 def _evaluate(planned: PlannedGate, scope: Sequence[Measurement], min_measured: float) -> GateResult:
-    if planned.cases == 0:
+    if planned.cases == 0 and not planned.broken_files:
         return GateResult(planned, detail=_no_cases(planned))
     skipped = _why_skipped(planned, scope)
     if skipped:
         return _unevaluated(planned, scope, skipped)
     totals = total(scope)
     actual = _actual(planned, totals, scope)
-    if totals.measured < planned.cases * min_measured and not _close(totals.measured, planned.cases * min_measured):
+    demanded = planned.cases * min_measured
+    if totals.measured < demanded and not _close(totals.measured, demanded):
         detail = f"not measured: {totals.measured} of {planned.cases} cases measured"
         return GateResult(planned, actual, detail=detail)
     if actual is None:
@@ -96,7 +89,7 @@ def _why_skipped(planned: PlannedGate, scope: Sequence[Measurement]) -> str:
 
 def _unevaluated(planned: PlannedGate, scope: Sequence[Measurement], reason: str) -> GateResult:
     """Skip the gate, or fail it when misses were left to it that now nobody would count."""
-    waiting = [measurement.id for measurement in scope if measurement.deferred and planned.judges(measurement)]
+    waiting = dict.fromkeys(m.id for m in scope if m.deferred and planned.judges(m))
     if waiting and planned.whole:
         return GateResult(planned, detail=f"{reason}, and {', '.join(waiting)} missed")
     return GateResult(planned, skipped=reason)
@@ -127,11 +120,10 @@ def _actual(planned: PlannedGate, totals: ToolUseTotals, scope: Sequence[Measure
 
 
 def _not_passed(planned: PlannedGate, scope: Sequence[Measurement]) -> list[str]:
-    """Return the ids that must pass and did not in every trial."""
-    passed = {case_id: True for case_id in planned.gate.ids if any(m.id == case_id for m in scope)}
-    for measurement in scope:
-        passed[measurement.id] = passed[measurement.id] and measurement.verdict == "passed"
-    return [case_id for case_id in planned.gate.ids if not passed.get(case_id, False)]
+    """Return the ids that must pass and were not measured, or did not pass each time that they were."""
+    missed = {measurement.id for measurement in scope if measurement.verdict == "missed"}
+    passed = {measurement.id for measurement in scope if measurement.verdict == "passed"}
+    return [case_id for case_id in planned.gate.ids if case_id in missed or case_id not in passed]
 
 
 def _keeps(planned: PlannedGate, actual: float) -> bool:
@@ -143,13 +135,24 @@ def _keeps(planned: PlannedGate, actual: float) -> bool:
 
 def _close(left: float, right: float) -> bool:
     """Whether two numbers differ by no more than the noise of floating-point sums."""
-    return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def _why_failed(planned: PlannedGate, actual: float, scope: Sequence[Measurement]) -> str:
     bound = "at least" if planned.gate.comparator == "min" else "at most"
-    text = f"{planned.gate.metric} is {actual:.6g}, expected {bound} {planned.gate.threshold:.6g}"
+    number, threshold = _shown_apart(actual, planned.gate.threshold)
+    text = f"{planned.gate.metric} is {number}, expected {bound} {threshold}"
     if planned.gate.metric == "mustPass":
         return f"{text}; not passed: {', '.join(_not_passed(planned, scope))}"
     missed = list(dict.fromkeys(m.id for m in scope if m.verdict == "missed" and planned.judges(m)))
     return f"{text}; missed: {', '.join(missed)}" if missed else text
+
+
+def _shown_apart(left: float, right: float) -> tuple[str, str]:
+    """Return two numbers as short as they are still told apart; whole ones with all their digits."""
+    short = _short(left), _short(right)
+    return short if short[0] != short[1] else (repr(left), repr(right))
+
+
+def _short(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else f"{number:.6g}"

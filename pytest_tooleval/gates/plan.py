@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_tooleval.gates.scopes import Scopes
 from pytest_tooleval.gates.thresholds import Gate
 from pytest_tooleval.measures.measurement import Measurement
 
@@ -106,14 +107,15 @@ def plan_gates(
         broken: corpora with files that could not be loaded.
 
     """
-    by_corpus: dict[tuple[str, str], list[PlannedCase]] = {}
-    for case in cases:
-        by_corpus.setdefault((case.corpus, case.target), []).append(case)
-    planned = []
-    for gate in gates:
-        for target in targets:
-            scope = [c for c in by_corpus.get((gate.corpus, target), ()) if gate.covers(c.corpus, c.id, c.tags)]
-            chosen = [case for case in scope if case.selected]
-            skipped = sum(bool(case.skipped) for case in chosen)
-            planned.append(PlannedGate(gate, target, len(scope), len(chosen), skipped, gate.corpus in broken))
-    return planned
+    scopes = Scopes(cases)
+    return [
+        _planned(gate, target, scopes.of(gate, target), gate.corpus in broken)
+        for gate in gates
+        for target in targets
+    ]
+
+
+def _planned(gate: Gate, target: str, scope: Sequence[PlannedCase], broken_files: bool) -> PlannedGate:
+    chosen = [case for case in scope if case.selected]
+    skipped = sum(bool(case.skipped) for case in chosen)
+    return PlannedGate(gate, target, len(scope), len(chosen), skipped, broken_files)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pytest_tooleval.cases.jsontext import Document, line_of, pointer_text, read_document
+from pytest_tooleval.cases.jsontext import Document, pointer_text, read_document
 from pytest_tooleval.cases.schema import Fault, Schema, describe
 from pytest_tooleval.errors import CaseError, Problem, nearest
 
@@ -60,11 +60,11 @@ class Gate:
         return f"{self.family}.{self.scope}.{self.metric}"
 
     def covers(self, corpus: str, case_id: str, tags: tuple[str, ...]) -> bool:
-        """Whether a case is in the gate's scope."""
+        """Whether a case is in the gate's scope; ids name their cases, whatever tags these have."""
         if corpus != self.corpus:
             return False
-        if self.ids and case_id not in self.ids:
-            return False
+        if self.ids:
+            return case_id in self.ids
         return self.scope == OVERALL or self.scope in tags
 
     def to_plain(self) -> dict[str, Any]:
@@ -85,31 +85,40 @@ def load_thresholds(path: Path, shown: Path, corpus: str) -> list[Gate]:
 
     """
     document = read_document(path, shown)
-    value: Any = document.elements[0].value if document.elements else None
-    faults = list(_faults(document, value))
+    value: Any = [e.value for e in document.elements] if document.is_list else document.elements[0].value
+    faults = list(_faults(value))
     if faults:
         raise CaseError([_problem(document, fault) for fault in faults])
     return list(_tool_use_gates(document, value.get("tool_use", {}), corpus))
 
 
-def unknown_ids(gates: Sequence[Gate], known: Collection[str]) -> list[Problem]:
+def unknown_ids(gates: Sequence[Gate], known: Iterable[str]) -> list[Problem]:
     """Return a problem for each id in `must_pass` that no case of the corpus has."""
+    names = frozenset(known)
     return [
         Problem(
-            Path(gate.file), f"must_pass names {name!r}, and there is no such case{nearest(name, known)}", gate.line
+            Path(gate.file), f"must_pass names {name!r}, and there is no such case{nearest(name, names)}", gate.line
         )
         for gate in gates
         for name in gate.ids
-        if name not in known
+        if name not in names
     ]
 
 
-def _faults(document: Document, value: Any) -> Iterator[Fault]:
-    if document.is_list or not isinstance(value, dict):
+def _faults(value: Any) -> Iterator[Fault]:
+    if not isinstance(value, dict):
         yield Fault((), f"found {describe(value)}; expected an object with thresholds")
-    elif not THRESHOLDS_SCHEMA.is_valid(value):
-        for fault in THRESHOLDS_SCHEMA.faults(value):
-            yield _as_unknown_gate(fault, value)
+        return
+    faults = THRESHOLDS_SCHEMA.faults(value)
+    yield from (_as_unknown_gate(fault, value) for fault in faults)
+    if not faults:
+        yield from _repeated_gates(value.get("tool_use", {}))
+
+
+def _repeated_gates(section: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in section.get(OVERALL, ()):
+        if key in _KNOWN_KEYS and key in section:
+            yield Fault(("tool_use", OVERALL, key), f"{key!r} stands beside {OVERALL!r} as well; keep one of them")
 
 
 def _as_unknown_gate(fault: Fault, value: Mapping[str, Any]) -> Fault:
@@ -123,8 +132,7 @@ def _as_unknown_gate(fault: Fault, value: Mapping[str, Any]) -> Fault:
 
 
 def _problem(document: Document, fault: Fault) -> Problem:
-    line = line_of(document.text, fault.path)
-    return Problem(document.path, fault.message, line, pointer_text(fault.path) or None)
+    return Problem(document.path, fault.message, document.line_of(fault.path), pointer_text(fault.path) or None)
 
 
 def _tool_use_gates(document: Document, section: Mapping[str, Any], corpus: str) -> Iterator[Gate]:
@@ -141,7 +149,7 @@ def _scope_gates(
     for key, threshold in thresholds.items():
         if key not in _KNOWN_KEYS:
             continue
-        line = line_of(document.text, (*pointer, key))
+        line = document.line_of((*pointer, key))
         if key == _IDS_KEY:
             yield Gate("tool_use", scope, "mustPass", "min", len(threshold), corpus, file, line, tuple(threshold))
         else:

@@ -44,25 +44,18 @@ def matches(expected: Any, actual: Any, worktree: str = "") -> bool:
     if actual is ABSENT:
         return False
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
-        return arguments_match(expected, actual, worktree, exact=True)
+        return _objects_match(expected, actual, worktree)
     if isinstance(expected, list) and isinstance(actual, list):
         same_length = len(expected) == len(actual)
         return same_length and all(matches(*pair, worktree) for pair in zip(expected, actual, strict=True))
     return equal(expected, actual)
 
 
-def arguments_match(
-    expected: Mapping[str, Any], actual: Mapping[str, Any], worktree: str = "", *, exact: bool = False
-) -> bool:
-    """Whether a call's arguments meet the expected ones; with `exact`, and there are no others."""
-    if exact and not actual.keys() <= expected.keys():
+def _objects_match(expected: Mapping[str, Any], actual: Mapping[str, Any], worktree: str) -> bool:
+    """Whether every expected member is met, those that are to be absent too, and there are no others."""
+    if not actual.keys() <= expected.keys():
         return False
-    return not differing_arguments(expected, actual, worktree)
-
-
-def differing_arguments(expected: Mapping[str, Any], actual: Mapping[str, Any], worktree: str = "") -> list[str]:
-    """Return the names of the expected arguments that a call does not meet."""
-    return [name for name, value in expected.items() if not matches(value, actual.get(name, ABSENT), worktree)]
+    return all(matches(value, actual.get(key, ABSENT), worktree) for key, value in expected.items())
 
 
 def _matcher_holds(name: str, operand: Any, actual: Any, worktree: str) -> bool:
@@ -114,7 +107,7 @@ def _has_type(value: Any, name: str) -> bool:
     """Whether a JSON value has a JSON Schema type; 12.0 is an integer there."""
     if name in {"integer", "number"}:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and (name == "number" or value == int(value))
+        return is_number and (name == "number" or isinstance(value, int) or value.is_integer())
     types: dict[str, type | tuple[type, ...]] = {
         "object": dict,
         "array": list,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 # Control characters, and those that reorder or hide text around them.
 _UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -47,5 +49,25 @@ def _spelled(character: str) -> str:
 
 def shorten(text: str, most: int) -> str:
     """Return a text on one line, cut to `most` characters with an ellipsis."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return cut(" ".join(text.split()), most)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text cut to `most` characters with an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def cut_pair(left: str, right: str, most: int) -> tuple[str, str]:
+    """Return two texts cut to `most` characters each, so that their first difference is in what is shown."""
+    if len(left) <= most and len(right) <= most:
+        return left, right
+    same = common_start(left, right)
+    start = same - most // 4 if same > most // 2 else 0
+    before = "…" if start else ""
+    return cut(before + left[start:], most), cut(before + right[start:], most)
+
+
+def common_start(left: Sequence[Any], right: Sequence[Any]) -> int:
+    """Return how many items (of a text: characters) two sequences share before they differ."""
+    pairs = zip(left, right, strict=False)
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))

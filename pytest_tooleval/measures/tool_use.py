@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from statistics import fmean
 from typing import Any
 
@@ -94,7 +95,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    return _reduce(values, sum)
+    return _reduce(values, fsum)
 
 
 def _reduce(values: Sequence[float | None], function: Callable[[list[float]], float]) -> float | None:

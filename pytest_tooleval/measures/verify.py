@@ -9,14 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from pytest_tooleval.cases.case import FileCheck, NameSequence, TextCheck, ToolUseCase, Verifier
-from pytest_tooleval.measures.matching import (
-    ABSENT,
-    arguments_match,
-    differing_arguments,
-    matches,
-    regex_found,
-)
-from pytest_tooleval.measures.text import fold_typography, shorten
+from pytest_tooleval.measures.matching import ABSENT, matches, regex_found
+from pytest_tooleval.measures.text import common_start, cut, cut_pair, fold_typography
 
 Kind: TypeAlias = Literal["missing", "unexpected", "different"]
 _SHOWN_CHARS = 200
@@ -96,10 +90,8 @@ def verify(case: ToolUseCase, behaviour: Behaviour) -> list[Mismatch]:
 
 def passes_idle(case: ToolUseCase) -> bool:
     """Whether doing nothing meets every check of a case that does not ask for just that."""
-    verifier = case.verifier or Verifier()
-    if verifier.no_calls or () in (verifier.exact or ()) or verifier.any_order == ():
-        return False
-    if case.verifier is None:
+    verifier = case.verifier
+    if verifier is None or verifier.no_calls or () in (verifier.exact or ()) or verifier.any_order == ():
         return False
     untouched = {path: FileState(text) for path, text in case.files.items()}
     files = {path: untouched.get(path, FileState()) for path in verifier.files}
@@ -139,17 +131,12 @@ def _exact(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
 
 def _sequence(acceptable: tuple[NameSequence, ...], names: NameSequence) -> Iterator[Mismatch]:
     if names not in acceptable:
-        nearest = max(acceptable, key=lambda sequence: _common_start(sequence, names))
+        nearest = max(acceptable, key=lambda sequence: common_start(sequence, names), default=())
         yield Mismatch("different", _first_difference(nearest, names, len(acceptable)))
 
 
-def _common_start(left: NameSequence, right: NameSequence) -> int:
-    pairs = zip(left, right, strict=False)
-    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
-
-
 def _first_difference(expected: NameSequence, names: NameSequence, alternatives: int) -> str:
-    index = _common_start(expected, names)
+    index = common_start(expected, names)
     wanted = expected[index] if index < len(expected) else "no further call"
     called = names[index] if index < len(names) else "no further call"
     nearest = f" (the nearest of {alternatives} acceptable sequences)" if alternatives > 1 else ""
@@ -226,14 +213,12 @@ def _tool_arguments(
         yield Mismatch("missing", f"a call of {demand}: {tool} was never called")
     elif not readable:
         yield Mismatch("different", f"expected a call of {demand}; its arguments were no JSON object")
-    elif not any(arguments_match(expected, actual, behaviour.worktree, exact=exact) for actual in readable):
-        nearest = min(readable, key=lambda actual: _distance(expected, actual, behaviour.worktree, exact=exact))
-        yield from _argument_differences(tool, expected, nearest, behaviour.worktree, exact=exact)
-
-
-def _distance(expected: Mapping[str, Any], actual: Mapping[str, Any], worktree: str, *, exact: bool) -> int:
-    others = len(actual.keys() - expected.keys()) if exact else 0
-    return len(differing_arguments(expected, actual, worktree)) + others
+    else:
+        differences = (
+            list(_argument_differences(tool, expected, actual, behaviour.worktree, exact=exact))
+            for actual in readable
+        )
+        yield from min(differences, key=len)
 
 
 def _argument_differences(
@@ -241,17 +226,29 @@ def _argument_differences(
 ) -> Iterator[Mismatch]:
     for name, value in expected.items():
         got = actual.get(name, ABSENT)
-        if got is ABSENT and not matches(value, got, worktree):
+        if matches(value, got, worktree):
+            continue
+        if got is ABSENT:
             yield Mismatch("missing", f"{tool}: argument {name}, expected {_shown(value)}")
-        elif not matches(value, got, worktree):
-            yield Mismatch("different", f"{tool}: argument {name}: expected {_shown(value)}, got {_shown(got)}")
+        else:
+            wanted, found = _shown_pair(value, got)
+            yield Mismatch("different", f"{tool}: argument {name}: expected {wanted}, got {found}")
     if exact:
         for name in sorted(actual.keys() - expected.keys()):
             yield Mismatch("unexpected", f"{tool}: argument {name} with {_shown(actual[name])}")
 
 
 def _shown(value: Any) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False), _SHOWN_CHARS)
+    return cut(_json(value), _SHOWN_CHARS)
+
+
+def _shown_pair(expected: Any, actual: Any) -> tuple[str, str]:
+    """Return both values, long ones from shortly before their first difference."""
+    return cut_pair(_json(expected), _json(actual), _SHOWN_CHARS)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _answer(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
@@ -290,7 +287,8 @@ def _file(path: str, check: FileCheck, state: FileState) -> Iterator[Mismatch]:
             yield Mismatch("different", f"file {path} {state.reason}")
     else:
         if check.equals is not None and state.text != check.equals:
-            yield Mismatch("different", f"file {path}: expected {_shown(check.equals)}, found {_shown(state.text)}")
+            wanted, found = _shown_pair(check.equals, state.text)
+            yield Mismatch("different", f"file {path}: expected {wanted}, found {found}")
         yield from _text(f"file {path}", check.text, state.text)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +16,7 @@ from pytest_tooleval.measures.tool_use import ToolUseTotals, total
 from pytest_tooleval.reports.suite_result import SuiteResult
 
 MOST_ROWS = 200
+LEAST_WIDTH = 72
 _NUMBERS = ("accuracy", "pass", "calls", "redundant", "errors", "tokens")
 _MOCK_NOTE = "provider mock plays the fixtures' scripts: these numbers measure fixtures and tools, not a model"
 _STYLES = {"passed": "green", "missed": "red", "error": "red", "skipped": "yellow"}
@@ -33,7 +33,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
     """
     console = Console(
         file=io.StringIO(),
-        width=width,
+        width=max(width, LEAST_WIDTH),
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,
@@ -58,12 +58,12 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
 
 def _case_table(result: SuiteResult) -> Table:
     several = len(result.targets) > 1
-    table = _table("fixture", *(["target"] if several else []), *_NUMBERS, "status", left=2 if several else 1)
+    names = ["fixture", "target"] if several else ["fixture"]
+    table = _table(*names, *_NUMBERS, "status", text=frozenset({*names, "status"}))
     for trials in _shown_rows(result):
         first = trials[0]
         name = [first.id, first.target] if several else [first.id]
         table.add_row(*map(printable, name), *_numbers(total(trials), trials), _status(trials))
-    table.add_section()
     for target, totals in result.totals().items():
         name = ["total", target] if several else ["total"]
         table.add_row(*map(printable, name), *_total_numbers(totals), "", style="bold")
@@ -97,12 +97,14 @@ def _measured_counts(result: SuiteResult) -> Iterator[str]:
         yield f"{target}: {totals.measured} of {totals.n} measured"
 
 
-def _table(first: str, *columns: str, left: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for position, column in enumerate([first, *columns]):
-        is_text = position < left or column in {"status", "result", "bound"}
-        whole = position == 0 or not is_text
-        table.add_column(column, justify="left" if is_text else "right", overflow="fold", no_wrap=whole)
+def _table(*columns: str, text: frozenset[str] = frozenset()) -> Table:
+    """Return a table in which only text columns are folded where the terminal is too narrow: numbers stay whole."""
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold underline")
+    for column in columns:
+        is_text = column in text
+        table.add_column(
+            column, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text, min_width=len(column)
+        )
     return table
 
 
@@ -146,7 +148,7 @@ def _count(number: float | None) -> str:
 
 
 def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
-    table = _table("metric", *totals, left=1)
+    table = _table("metric", *totals, text=frozenset({"metric"}))
     rows: tuple[tuple[str, Iterable[str]], ...] = (
         ("measured", (f"{t.measured} of {t.n}" for t in totals.values())),
         ("accuracy", (_share(t.accuracy) for t in totals.values())),
@@ -163,7 +165,7 @@ def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
 
 
 def _gate_table(gates: Iterable[GateResult]) -> Table:
-    table = _table("gate", "bound", "actual", "result", left=1)
+    table = _table("gate", "bound", "actual", "result", text=frozenset({"gate", "bound", "result"}))
     for gate in gates:
         sign = "≥" if gate.planned.gate.comparator == "min" else "≤"
         word, style = (
@@ -179,9 +181,10 @@ def _gate_table(gates: Iterable[GateResult]) -> Table:
 def _notes(result: SuiteResult) -> Iterator[str]:
     if "mock" in result.targets:
         yield f"note: {_MOCK_NOTE}"
-    yield from (f"not measured: {line}" for line in result.unmeasured())
     if result.nothing_measured:
         yield result.nothing_measured
+    else:
+        yield from (f"not measured: {line}" for line in result.unmeasured())
     yield from (f"note: {note}" for note in result.notes)
     for measurement in result.measurements:
         for note in measurement.record.get("notes", ()):

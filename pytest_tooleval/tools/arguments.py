@@ -17,11 +17,11 @@ def without_refused_nulls(tool: Tool, arguments: Mapping[str, Any]) -> dict[str,
     Models in a strict mode send null for what they do not want to say; a nullable argument keeps its null.
     """
     required = tool.parameters.get("required", ())
-    return {
-        name: value
-        for name, value in arguments.items()
-        if value is not None or name in required or _accepts_null(tool, name)
-    }
+    refused = {name for name, value in arguments.items() if value is None and name not in required}
+    if refused:
+        paths = [error.instance_path for error in _validator_of(tool).iter_errors(arguments)]
+        refused &= {path[0] for path in paths if len(path) == 1}
+    return {name: value for name, value in arguments.items() if name not in refused}
 
 
 def argument_faults(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
@@ -31,7 +31,7 @@ def argument_faults(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         ToolUnavailableError: the tool's own schema is not one.
 
     """
-    validator = _validator(json.dumps(tool.parameters), tool.name)
+    validator = _validator_of(tool)
     if validator.is_valid(arguments):
         return []
     return [
@@ -40,12 +40,12 @@ def argument_faults(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _accepts_null(tool: Tool, name: str) -> bool:
-    properties = tool.parameters.get("properties", {})
-    if name not in properties:
-        return True
-    schema = {"$defs": tool.parameters.get("$defs", {}), "properties": {name: properties[name]}}
-    return bool(_validator(json.dumps(schema), tool.name).is_valid({name: None}))
+def _validator_of(tool: Tool) -> Any:
+    try:
+        schema = json.dumps(tool.parameters)
+    except (TypeError, ValueError) as error:
+        raise ToolUnavailableError(f"the schema of tool {tool.name!r} is not JSON: {error}") from None
+    return _validator(schema, tool.name)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -137,3 +137,16 @@ def test_tags_are_marks_under_strict_markers(suite, pytester):
     suite.passing("b")
     suite.run("--strict-markers", "-m", "slow-io").assert_outcomes(passed=1, deselected=1)
     suite.run("--strict-markers", "-m", "not v1.2").assert_outcomes(passed=1, deselected=1)
+
+
+def test_the_default_suite_is_found_from_where_pytest_was_started(pytester, case_ids, monkeypatch):
+    pytester.makeini("[pytest]")
+    folder = pytester.path / "packages" / "x" / "evals" / "fixtures"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text('{"task": "x", "expected": []}')
+    expected = ["packages/x/evals/fixtures/a.json::a"]
+    assert case_ids() == []
+    assert case_ids("packages/x/evals") == expected
+    assert case_ids("packages/x/evals/fixtures/a.json::a") == expected
+    monkeypatch.chdir(pytester.path / "packages" / "x")
+    assert case_ids("evals", "--rootdir", "../..") == expected

@@ -10,10 +10,10 @@ import pytest
 from pytest_tooleval.gate_reports import Announcement, announce, gate_announcement, remember_misses
 from pytest_tooleval.gates.evaluate import GateResult, evaluate_gates
 from pytest_tooleval.measures.measurement import Measurement
-from pytest_tooleval.options import Settings
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.run_plan import RunPlan
 from pytest_tooleval.session import MEASUREMENT_ATTRIBUTE, PLAN_KEY, EvalSession
+from pytest_tooleval.settings import Settings
 
 
 class Controller:

@@ -18,10 +18,10 @@ from pytest_tooleval.cases.suite import Suite, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
 from pytest_tooleval.families.tool_use import ToolUseRunner
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
-from pytest_tooleval.options import Settings
 from pytest_tooleval.providers.presets import ProviderRegistry
 from pytest_tooleval.providers.provider import Provider, Sampling
 from pytest_tooleval.providers.target import Target, parse_targets
+from pytest_tooleval.settings import Settings
 from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.tool import ToolLimits
 

@@ -1,12 +1,11 @@
-"""Every option and its ini twin, and the one place that reads them."""
+"""Every option and its ini twin. This is loaded in every pytest run, so it imports and makes little."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pytest
 
@@ -58,8 +57,7 @@ def _text(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """An option `--tooleval-NAME` and its ini twin `tooleval_NAME`.
 
     Attributes:
@@ -138,33 +136,6 @@ OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The options of a run, checked. The fields are the options of the same names."""
-
-    suites: tuple[Path, ...]
-    providers: tuple[str, ...]
-    model: str | None
-    provider_url: tuple[str, ...]
-    tool_choice: str
-    temperature: float | None
-    max_output_tokens: int | None
-    seed: int | None
-    system_prompt: str | None
-    max_turns: int
-    trials: int
-    request_timeout: float
-    retries: int
-    command_timeout: float
-    result_chars: int
-    bundled: bool
-    keep_worktrees: bool
-    json: Path | None
-    strict: bool
-    defer_gates: bool
-    min_measured: float
-
-
 def add_options(parser: pytest.Parser) -> None:
     """Declare every option and its ini twin."""
     group = parser.getgroup("tooleval", "measuring tool use (pytest-tooleval)")
@@ -233,47 +204,18 @@ def suite_folders(config: pytest.Config) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def read_settings(config: pytest.Config) -> Settings:
-    """Read every option.
-
-    Raises:
-        UsageError: an ini value is wrong, or options contradict each other.
-
-    """
-    values = {option.ini.removeprefix("tooleval_"): _value(config, option) for option in OPTIONS}
-    compare = values.pop("compare")
-    providers = tuple(values.pop("provider") or ())
-    if compare:
-        if providers:
-            raise pytest.UsageError("tooleval: --compare and --provider both name targets; use one of them")
-        providers = tuple(name.strip() for name in compare.split(",") if name.strip())
-        if len(providers) < 2:
-            raise pytest.UsageError(
-                f"tooleval: --compare {compare!r} names one target; expected two or more, as a,b"
-            )
-    values["suites"] = suite_folders(config)
-    values["provider_url"] = tuple(values["provider_url"] or ())
-    values["system_prompt"] = _read_prompt(config, values["system_prompt"])
-    values["json"] = config.invocation_params.dir / values["json"] if values["json"] else None
-    return Settings(providers=providers or ("mock",), **values)
-
-
-def _read_prompt(config: pytest.Config, name: str | None) -> str | None:
-    if name is None:
-        return None
-    path = config.invocation_params.dir / name
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise pytest.UsageError(f"tooleval: the system prompt {path} cannot be read: {error}") from None
-
-
 def given_on_command_line(config: pytest.Config, *names: str) -> bool:
     """Whether any of the options stands on the command line, and not only in the ini file."""
     return any(config.getoption(f"tooleval_{name}", default=None) is not None for name in names)
 
 
-def _value(config: pytest.Config, option: Option) -> Any:
+def option_value(config: pytest.Config, option: Option) -> Any:
+    """Return what the command line says, else what the ini file says, else the default.
+
+    Raises:
+        UsageError: the ini value is wrong.
+
+    """
     given = _given(config, option)
     return option.default if given is None else given
 

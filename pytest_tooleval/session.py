@@ -22,9 +22,10 @@ from pytest_tooleval.items import MissedError, NotMeasuredError, ToolUseItem
 from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.verify import passes_idle
-from pytest_tooleval.options import Settings, given_on_command_line, read_settings
+from pytest_tooleval.options import given_on_command_line
 from pytest_tooleval.redaction import Redaction
 from pytest_tooleval.run_plan import RunPlan
+from pytest_tooleval.settings import Settings, read_settings
 
 PLAN_KEY = "tooleval"
 NOT_MEASURED = "not measured: "

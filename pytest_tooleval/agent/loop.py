@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pytest_tooleval.agent.hints import unparsed_call_hint
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.errors import InfrastructureError, ToolError
+from pytest_tooleval.errors import InfrastructureError, ProviderError, ToolError
 from pytest_tooleval.measures.text import clean_text, shorten
 from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, ToolSpec
 from pytest_tooleval.providers.wire import offered_name
@@ -98,11 +99,21 @@ class Agent:
         request = ChatRequest(
             self._settings.system_prompt, tuple(self._messages), self._tools, self._settings.sampling
         )
-        reply = self._provider.reply(self._case, request)
+        reply = self._reply_to(request)
         reply = replace(reply, calls=tuple(map(self._with_offered_name, reply.calls)))
         self._messages.append(reply)
         self._replies.append(reply)
         return reply
+
+    def _reply_to(self, request: ChatRequest) -> AssistantMessage:
+        try:
+            return self._provider.reply(self._case, request)
+        except InfrastructureError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a provider that a user registered may raise anything
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{frame.filename}:{frame.lineno}"
+            raise ProviderError(f"the provider raised {type(error).__name__}: {error} ({place})") from None
 
     def _with_offered_name(self, call: ToolCall) -> ToolCall:
         name = offered_name(call.name, (*self._offer.offered, *self._offer.denied))

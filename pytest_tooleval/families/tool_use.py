@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,19 @@ from pytest_tooleval.agent.end_state import read_end_state
 from pytest_tooleval.agent.loop import Agent, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.errors import WorktreeError
+from pytest_tooleval.errors import WorktreeError, nearest
 from pytest_tooleval.measures.tool_use import count_errors, redundant_calls
-from pytest_tooleval.measures.verify import Behaviour, CalledTool, Mismatch, accuracy, count_checks, verify
+from pytest_tooleval.measures.verify import (
+    Behaviour,
+    CalledTool,
+    Mismatch,
+    accuracy,
+    count_checks,
+    demanded_tools,
+    verify,
+)
 from pytest_tooleval.providers.provider import Provider
-from pytest_tooleval.tools.registry import ToolRegistry
+from pytest_tooleval.tools.registry import Offer, ToolRegistry
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
 from pytest_tooleval.transcript import Run, TraceEntry
 
@@ -33,6 +41,7 @@ class ToolUseResult:
         mismatches: the differences to what the case demands; empty when it passes.
         accuracy: see `measures.verify.accuracy`.
         worktree: where the folder was kept, empty when it was removed.
+        hints: what about the case itself may explain a miss.
 
     """
 
@@ -40,6 +49,7 @@ class ToolUseResult:
     mismatches: tuple[Mismatch, ...] = ()
     accuracy: float | None = None
     worktree: str = ""
+    hints: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -71,7 +81,8 @@ class ToolUseRunner:
         try:
             with self.worktrees.worktree(case, keep=self.keep_worktrees) as worktree:
                 context = ToolContext(worktree.path, worktree.environment, self.limits, case.pages)
-                agent = Agent(case, provider, self.tools.offer_for(case), context, self.settings)
+                offer = self.tools.offer_for(case)
+                agent = Agent(case, provider, offer, context, self.settings)
                 with _working_directory(worktree.path):
                     run = agent.run()
                 checked = case.verifier.files if case.verifier else ()
@@ -79,7 +90,8 @@ class ToolUseRunner:
                 kept = str(worktree.path) if self.keep_worktrees else ""
         except WorktreeError as error:
             return ToolUseResult(Run("error", detail=str(error)))
-        return _judge(case, run, behaviour, kept)
+        result = _judge(case, run, behaviour, kept)
+        return result if result.passed else replace(result, hints=tuple(_hints(case, offer)))
 
 
 def _behaviour(run: Run, worktree: Path, files: Mapping[str, Any]) -> Behaviour:
@@ -92,6 +104,15 @@ def _judge(case: ToolUseCase, run: Run, behaviour: Behaviour, kept: str) -> Tool
     if run.status == "truncated":
         mismatches.insert(0, Mismatch("different", f"the run: expected to end by itself, but {run.detail}"))
     return ToolUseResult(run, tuple(mismatches), accuracy(case.expected, behaviour.names), kept)
+
+
+def _hints(case: ToolUseCase, offer: Offer) -> Iterator[str]:
+    """Yield a line for each tool that the case demands and does not offer."""
+    for name in demanded_tools(case):
+        if name in offer.denied:
+            yield f"{name} is demanded and not offered: {offer.denied[name]}"
+        elif name not in offer.offered:
+            yield f"{name} is demanded, and there is no such tool{nearest(name, offer.offered)}"
 
 
 @contextmanager
@@ -125,7 +146,7 @@ def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
         "answer": run.answer,
         "checks": count_checks(case),
         "mismatches": [asdict(mismatch) for mismatch in result.mismatches] if measured else [],
-        "notes": list(run.notes),
+        "notes": [*run.notes, *result.hints],
         "detail": run.detail,
     }
 

@@ -98,6 +98,15 @@ def passes_idle(case: ToolUseCase) -> bool:
     return not list(_mismatches(case, Behaviour(files=files)))
 
 
+def demanded_tools(case: ToolUseCase) -> list[str]:
+    """Return the tools that every passing run calls, in the order in which the case names them."""
+    verifier = case.verifier or Verifier(exact=case.expected)
+    first, *others = verifier.exact or ((),)
+    in_all = (name for name in first if all(name in sequence for sequence in others))
+    named = (*in_all, *verifier.must_include, *verifier.in_order, *(verifier.any_order or ()))
+    return list(dict.fromkeys([*named, *verifier.args, *verifier.args_exact]))
+
+
 def count_checks(case: ToolUseCase) -> int:
     """Return how many separate demands decide whether the case passes; at least 1."""
     verifier = case.verifier
@@ -159,10 +168,11 @@ def _avoid(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
 
 def _call_count(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
     count = len(behaviour.calls)
+    calls = "1 call" if count == 1 else f"{count} calls"
     if verifier.max_calls is not None and count > verifier.max_calls:
-        yield Mismatch("unexpected", f"{count} calls, expected at most {verifier.max_calls}")
+        yield Mismatch("unexpected", f"{calls}, expected at most {verifier.max_calls}")
     if verifier.min_calls is not None and count < verifier.min_calls:
-        yield Mismatch("missing", f"{count} calls, expected at least {verifier.min_calls}")
+        yield Mismatch("missing", f"{calls}, expected at least {verifier.min_calls}")
 
 
 def _no_calls(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -102,9 +103,8 @@ def _table(*columns: str, text: frozenset[str] = frozenset()) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold underline")
     for column in columns:
         is_text = column in text
-        table.add_column(
-            column, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text, min_width=len(column)
-        )
+        justify: Literal["left", "right"] = "left" if is_text else "right"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=not is_text, min_width=len(column))
     return table
 
 

@@ -70,8 +70,8 @@ def test_matchers_and_plain_values(value):
         (
             {"$zzzzzzzz": "x"},
             ("$zzzzzzzz",),
-            "unknown matcher '$zzzzzzzz'; there are: $regex, $any_of, $path, $type, $any, $absent, $default, $equals; "
-            'a value that really is such an object is {"$equals": …}',
+            ("unknown matcher '$zzzzzzzz'; there are: $regex, $any_of, $path, $type, $any, $absent, $default, $equals; "
+            'a value that really is such an object is {"$equals": …}'),
         ),
         (
             {"a": {"$regex": "x", "flags": "i"}},

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import httpx
 import hypothesis.core
 import jsonschema
@@ -20,6 +21,7 @@ from pytest_tooleval.reports import result_file, terminal
 
 # pytester forgets what an inner run imported: what is imported here is imported once for all of them.
 IMPORTED_ONCE = (
+    httpcore,
     hypothesis.core,
     httpx,
     jsonschema,

@@ -37,20 +37,32 @@ def test_a_task_is_worked_on_over_http(suite):
     ) as server:
         document = suite.result(*target(server), "--tooleval-seed", "7", "--tooleval-temperature", "0")
     case = document["toolUse"]["cases"][0]
-    assert (case["verdict"], case["names"], case["answer"]) == ("passed", ["list_dir", "file_read"], "The word is plum.")
+    assert (case["verdict"], case["names"], case["answer"]) == (
+        "passed",
+        ["list_dir", "file_read"],
+        "The word is plum.",
+    )
     assert case["tokens"] == 450
     assert case["usage"] == {"input": 60, "cacheRead": 300, "cacheWrite": 0, "output": 90, "reasoning": 0}
     first, second, third = (asked.body for asked in server.asked)
     assert (first["model"], first["seed"], first["temperature"]) == ("m1", 7, 0)
     assert first["tool_choice"] == "auto"
-    assert [tool["function"]["name"] for tool in first["tools"]] == ["file_read", "list_dir", "glob", "grep", "web_fetch"]
+    assert [tool["function"]["name"] for tool in first["tools"]] == [
+        "file_read",
+        "list_dir",
+        "glob",
+        "grep",
+        "web_fetch",
+    ]
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "tool"]
     assert second["messages"][3]["content"] == "x.txt"
     assert "secret word: plum" in third["messages"][5]["content"]
 
 
 def test_only_the_allowed_tools_are_offered(suite):
-    suite.fixture("a", expected=[], tool_permission={"edit": "allow", "read": "deny", "bash": "ask"}, tools_deny=["glob"])
+    suite.fixture(
+        "a", expected=[], tool_permission={"edit": "allow", "read": "deny", "bash": "ask"}, tools_deny=["glob"]
+    )
     with serving(text("hi")) as server:
         suite.run(*target(server))
     offered = [tool["function"]["name"] for tool in server.asked[0].body["tools"]]
@@ -105,7 +117,9 @@ def test_an_unparsed_call_in_the_text_is_hinted_at(suite):
     with serving(text(words)) as server:
         result = suite.run(*target(server))
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["  the text looks like an unparsed tool call; check the server's tool-call parser*"])
+    result.stdout.fnmatch_lines(
+        ["  the text looks like an unparsed tool call; check the server's tool-call parser*"]
+    )
 
 
 def test_a_reply_cut_off_by_the_output_limit_is_truncated(suite):
@@ -134,11 +148,11 @@ def test_two_models_stand_side_by_side(suite):
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "metric * mock * openai:m1",
-            "measured * 1 of 1 * 1 of 1",
-            "accuracy * 1.00 * 0.00",
-            "pass rate * 1.00 * 0.00",
-            "tokens * - * 150",
+            "metric *mock *openai:m1",
+            "measured *1 of 1 *1 of 1",
+            "accuracy *1.00 *0.00",
+            "pass rate *1.00 *0.00",
+            "tokens *- *150",
         ]
     )
 

@@ -188,3 +188,29 @@ def test_kept_worktrees_are_named(suite, pytester):
     line = next(line for line in result.outlines if line.startswith("worktree of a [mock]: "))
     folder = pytester.path / line.split(": ", 1)[1]
     assert (folder / "x.txt").read_text() == "hello"
+
+
+def test_a_demanded_tool_that_is_not_offered_is_pointed_out(suite):
+    suite.fixture("denied", ["list_dir"], expected=["list_dir", "file_write"])
+    suite.fixture("misspelt", ["list_dir"], verifier={"must_include": ["lst_dir"]})
+    result = suite.run()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "  file_write is demanded and not offered: the permission of category 'edit' is 'deny'",
+            "  lst_dir is demanded, and there is no such tool (did you mean 'list_dir'?)",
+        ]
+    )
+
+
+def test_a_users_provider_that_raises_is_an_error_with_its_place(suite, pytester):
+    pytester.makeconftest(
+        BROKEN_PROVIDER.replace(
+            'ProviderError("the server answered 503 (3 attempts)")', "ZeroDivisionError('oops')"
+        )
+    )
+    suite.passing("a")
+    result = suite.run("--provider", "broken")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["not measured: the provider raised ZeroDivisionError: oops (*conftest.py:4)"])
+    result.stdout.no_fnmatch_line("*Traceback*")

@@ -22,7 +22,7 @@ CASE = '{"task": "x", "expected": ["grep"], "mock": [{"text": "no"}]'
             CASE + ',\n "files": {"../x": ""}}',
             "2 at /files/..~1x: '../x' holds '..'; give a path inside the worktree*",
         ),
-        (CASE + ',\n "task": "y"}', "1: is not strict JSON: the key 'task' stands twice in one object"),
+        (CASE + ',\n "task": "y"}', "2: is not strict JSON: the key 'task' stands twice in one object"),
         ('{"task": "x"}', "1: checks nothing: give it 'expected' or a 'verifier', or every run would pass"),
         (CASE + ', "tools_deny": ["web_fech"]}', "1: broken: *no such tool (did you mean 'web_fetch'[?])"),
     ],

@@ -1,0 +1,72 @@
+"""The options of one run, read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_tooleval.options import OPTIONS, option_value, suite_folders
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of a run, checked. The fields are the options of the same names."""
+
+    suites: tuple[Path, ...]
+    providers: tuple[str, ...]
+    model: str | None
+    provider_url: tuple[str, ...]
+    tool_choice: str
+    temperature: float | None
+    max_output_tokens: int | None
+    seed: int | None
+    system_prompt: str | None
+    max_turns: int
+    trials: int
+    request_timeout: float
+    retries: int
+    command_timeout: float
+    result_chars: int
+    bundled: bool
+    keep_worktrees: bool
+    json: Path | None
+    strict: bool
+    defer_gates: bool
+    min_measured: float
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Read every option.
+
+    Raises:
+        UsageError: an ini value is wrong, or options contradict each other.
+
+    """
+    values = {option.ini.removeprefix("tooleval_"): option_value(config, option) for option in OPTIONS}
+    compare = values.pop("compare")
+    providers = tuple(values.pop("provider") or ())
+    if compare:
+        if providers:
+            raise pytest.UsageError("tooleval: --compare and --provider both name targets; use one of them")
+        providers = tuple(name.strip() for name in compare.split(",") if name.strip())
+        if len(providers) < 2:
+            raise pytest.UsageError(
+                f"tooleval: --compare {compare!r} names one target; expected two or more, as a,b"
+            )
+    values["suites"] = suite_folders(config)
+    values["provider_url"] = tuple(values["provider_url"] or ())
+    values["system_prompt"] = _read_prompt(config, values["system_prompt"])
+    values["json"] = config.invocation_params.dir / values["json"] if values["json"] else None
+    return Settings(providers=providers or ("mock",), **values)
+
+
+def _read_prompt(config: pytest.Config, name: str | None) -> str | None:
+    if name is None:
+        return None
+    path = config.invocation_params.dir / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise pytest.UsageError(f"tooleval: the system prompt {path} cannot be read: {error}") from None

@@ -1,0 +1,252 @@
+"""The documentation: every example runs, every list is whole, every link leads somewhere.
+
+How an example is marked. A mark is an HTML comment right above a fenced block, so that readers do not see it:
+
+- `<!-- file: evals/fixtures/x.json -->`: the block is that file of the page's project. Fixtures and thresholds
+  have to load, workflows have their pytest commands run. A path that begins with `~/.config/` is in the user's
+  configuration folder.
+- `<!-- wrong file: PATH -->`: the same, for a file that is wrong on purpose.
+- `<!-- verifier -->`: the block is the verifier of a fixture.
+- `<!-- exits: 1 -->`: the commands of a `console` block end with this exit code, else with 0.
+- `<!-- not run: needs a key -->`: the block is only read.
+
+Each line of a `console` block that begins with `$ ` is run in the project; the lines below it are its output, with
+`...` for what differs. `http://localhost:8080/v1` and `:11434/v1` are a server that plays the fixtures' scripts.
+
+Marks that stand alone: `<!-- new project -->` begins a new empty one;
+`<!-- server: MODEL plays [TURNS] -->` gives a model of the server a script of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doc_pages import DOCS, PAGES, ROOT, Block, anchors, blocks, prose, relative_links, steps, table
+from doc_project import Project, is_shown, model_server
+
+from pytest_tooleval import hookspecs
+from pytest_tooleval.cases.matcher import MATCHER_NAMES
+from pytest_tooleval.cases.schema import schema_text
+from pytest_tooleval.cli.init import suite_files
+from pytest_tooleval.gates.thresholds import _KNOWN_KEYS as GATE_KEYS
+from pytest_tooleval.measures.matching import ABSENT, equal, matches
+from pytest_tooleval.measures.text import fold_typography
+from pytest_tooleval.options import OPTIONS, PREFIX, SHORT_NAMES, Option
+from pytest_tooleval.providers.presets import PRESETS
+from pytest_tooleval.tools.registry import ToolRegistry
+
+HOSTED_ONLY = frozenset({"needs a key", "needs a model"})
+MOST_NOT_RUN = 4
+WITHOUT_EXAMPLES = frozenset({"README.md"})
+FIXTURE_SCHEMA = json.loads(schema_text("fixture"))["$defs"]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    monkeypatch.setenv("COLUMNS", "80")
+    with model_server() as server:
+        yield Project(pytester, monkeypatch.chdir, server)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_example_runs(page: Path, project: Project) -> None:
+    for step in steps(page):
+        project.take(step)
+    assert project.commands or page.name in WITHOUT_EXAMPLES
+
+
+def test_what_is_not_run_is_little_and_for_hosted_models() -> None:
+    left_out = [block for page in PAGES for block in blocks(page) if "not run" in block.marks]
+    assert {block.marks["not run"] for block in left_out} <= HOSTED_ONLY
+    assert len(left_out) <= MOST_NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("shown", "output", "expected"),
+    [
+        ("a\nb", "a\nb\n", True),
+        ("a", "a\nb\n", False),
+        ("...\nb", "b\n", True),
+        ("...\nb", "x\ny\nb\n", True),
+        ("...\nb", "x\nbb\n", False),
+        ("1 passed in ...", "1 passed in 0.1s\n", True),
+        ("1 passed in ...", "2 passed in 0.1s\n", False),
+        ("a.c", "abc\n", False),
+    ],
+)
+def test_an_output_is_compared_whole(shown: str, output: str, *, expected: bool) -> None:
+    assert is_shown(shown, output) is expected
+
+
+def documented(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def names_in_code(name: str) -> set[str]:
+    """Return what stands alone between backticks in a page's prose."""
+    return set(re.findall(r"`([^`\n]+)`", prose(DOCS / name)))
+
+
+def first_cells(name: str, header: str) -> list[str]:
+    return [row[0] for row in table(DOCS / name, header)]
+
+
+def test_every_fixture_key_is_documented() -> None:
+    assert sorted(first_cells("fixtures.md", "key")) == sorted(FIXTURE_SCHEMA["fixture"]["properties"])
+
+
+def test_every_verifier_key_is_documented() -> None:
+    assert sorted(first_cells("verifiers.md", "key")) == sorted(FIXTURE_SCHEMA["verifier"]["properties"])
+
+
+@pytest.mark.parametrize("part", ["answer", "files"])
+def test_every_check_of_texts_is_documented(part: str) -> None:
+    schema = FIXTURE_SCHEMA["verifier"]["properties"][part]
+    keys = schema.get("properties") or schema["additionalProperties"]["properties"]
+    assert set(keys) <= names_in_code("verifiers.md")
+
+
+def test_every_matcher_is_documented() -> None:
+    shown = [json.loads(cell) for cell in first_cells("verifiers.md", "matcher")]
+    assert {name for matcher in shown for name in matcher} == set(MATCHER_NAMES)
+
+
+def value_of(cell: str) -> Any:
+    return ABSENT if cell == "(absent)" else json.loads(cell)
+
+
+def test_the_matchers_hold_and_fail_as_documented() -> None:
+    for matcher, held, failed, _ in table(DOCS / "verifiers.md", "matcher"):
+        expected = json.loads(matcher)
+        assert matches(expected, value_of(held)), (matcher, held)
+        assert failed == "(nothing)" or not matches(expected, value_of(failed)), (matcher, failed)
+
+
+def test_equality_is_as_documented() -> None:
+    rows = table(DOCS / "verifiers.md", "expected")
+    assert len(rows) >= 5
+    for left, right, verdict in rows:
+        assert equal(json.loads(left), json.loads(right)) is {"equal": True, "not equal": False}[verdict]
+
+
+def test_folding_is_as_documented() -> None:
+    rows = table(DOCS / "verifiers.md", "written")
+    assert len(rows) >= 3
+    for written, read in rows:
+        assert fold_typography(json.loads(written)) == json.loads(read) != json.loads(written)
+
+
+def test_every_tool_and_its_arguments_are_documented() -> None:
+    registry = ToolRegistry()
+    registry.add_built_in()
+    rows = {row[0]: row[1:] for row in table(DOCS / "tools.md", "tool")}
+    assert list(rows) == list(registry.tools)
+    for name, tool in registry.tools.items():
+        category, arguments = rows[name][:2]
+        assert category == tool.category
+        required = set(tool.parameters.get("required", ()))
+        names = [text if text in required else f"[{text}]" for text in tool.parameters["properties"]]
+        assert re.findall(r"`([^`]+)`", f"`{arguments}`" if "`" not in arguments else arguments) == names
+
+
+def test_every_hook_is_documented_with_a_conftest() -> None:
+    hooks = {name for name in vars(hookspecs) if name.startswith("pytest_tooleval_")}
+    used = "".join(b.text for b in blocks(DOCS / "hooks.md") if b.marks.get("file", "").endswith("conftest.py"))
+    assert hooks
+    for hook in hooks:
+        assert f"def {hook}(" in used
+        assert hook in names_in_code("hooks.md")
+
+
+def test_every_gate_key_is_documented() -> None:
+    assert sorted(first_cells("gates.md", "gate")) == sorted(GATE_KEYS)
+
+
+def test_every_provider_is_documented() -> None:
+    assert {"mock", *(preset.name for preset in PRESETS)} <= names_in_code("models.md")
+
+
+def option_row(option: Option) -> list[str]:
+    name = PREFIX + option.name
+    return [name if option.kind == "flag" else f"{name} {option.metavar}", option.ini, option.kind, option.help]
+
+
+def test_the_options_are_listed_as_they_are() -> None:
+    assert table(DOCS / "options.md", "option") == [option_row(option) for option in OPTIONS]
+    for option in OPTIONS:
+        assert option.default in (None, False) or "default: " in option.help
+
+
+def test_the_short_names_are_listed() -> None:
+    assert sorted(first_cells("options.md", "short")) == sorted(SHORT_NAMES)
+
+
+def result_keys(document: dict[str, Any]) -> dict[str, set[str]]:
+    return {
+        "top": set(document),
+        "provenance": set(document["provenance"]),
+        "totals": {key for totals in document["toolUse"]["byTarget"].values() for key in totals},
+        "case": {key for case in document["toolUse"]["cases"] for key in case},
+        "trace": {key for case in document["toolUse"]["cases"] for call in case["trace"] for key in call},
+        "gate": {key for gate in document["gates"] for key in gate},
+    }
+
+
+@pytest.mark.parametrize("part", ["top", "provenance", "totals", "case", "trace", "gate"])
+def test_every_key_of_the_result_file_is_documented(part: str, project: Project) -> None:
+    fixtures = [
+        {"id": "a", "task": "Look.", "expected": ["glob"], "mock": [{"calls": [{"name": "glob", "arguments": "{"}]}]},
+        {"id": "b", "task": "Look.", "expected": ["glob"], "mock": [{"calls": [{"name": "tools.glob"}]}]},
+    ]
+    thresholds = {"tool_use": {"passRateMin": 1, "tokensMax": 1}}
+    for name, value in (("fixtures/x.json", fixtures), ("thresholds.json", thresholds)):
+        path = project.folder / "evals" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value))
+    project.pytester.runpytest_inprocess("-p", "no:randomly", "evals", "--tooleval-json", "r.json")
+    keys = result_keys(json.loads((project.folder / "r.json").read_text()))[part]
+    assert keys
+    assert keys <= names_in_code("results.md")
+
+
+def test_the_workflow_is_the_one_that_init_writes() -> None:
+    path = ".github/workflows/tooleval.yml"
+    shown = [block.text for block in blocks(DOCS / "ci.md") if block.marks.get("file") == path]
+    assert shown[:1] == [suite_files()[path]]
+
+
+def test_the_index_names_every_page() -> None:
+    others = {page.name for page in PAGES} - {"README.md"}
+    assert others <= set(relative_links(DOCS / "README.md"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for link in relative_links(page):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def has_a_role(block: Block) -> bool:
+    roles = {"file", "wrong file", "verifier", "not run"} & set(block.marks)
+    return len(roles) == (0 if block.language == "console" and "not run" not in block.marks else 1)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_is_an_example(page: Path) -> None:
+    assert [block.place for block in blocks(page) if not has_a_role(block)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_one_title_and_no_trailing_blanks(page: Path) -> None:
+    text = documented(page.name)
+    assert len(re.findall(r"^# ", prose(page), re.MULTILINE)) == 1
+    assert not re.search(r"[ \t]$", text, re.MULTILINE)
+    assert text.isascii() or not re.search("[\U0001f000-\U0001faff\u2600-\u27bf]", text)

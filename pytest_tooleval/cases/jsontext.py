@@ -194,7 +194,7 @@ def _fault_position(text: str, start: int, token: str) -> int:
             seen.append(False)
         elif found in {"}", "]"}:
             seen.pop()
-        elif found == token and found[0] != '"':
+        elif found.startswith(token) and found[0] != '"':
             return match.start()
         elif _is_key(text, match) and json.dumps(json.loads(found)) == token:
             if seen[-1]:

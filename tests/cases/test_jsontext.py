@@ -62,6 +62,7 @@ def test_text_that_is_not_json(text, message):
     [
         ('{\n"a": "NaN",\n"b": [NaN]}', "suite/a.json:3: is not strict JSON: NaN is not a JSON number"),
         ('{"a":\n-Infinity}', "suite/a.json:2: is not strict JSON: -Infinity is not a JSON number"),
+        ("\n1e999NaN}", "suite/a.json:2: is not strict JSON: the number 1e999 is too large"),
         ('{"a": 2,\n"b": 1e999}', "suite/a.json:2: is not strict JSON: the number 1e999 is too large"),
         (
             '{"a": 1,\n"b": 2,\n"a": 3}',

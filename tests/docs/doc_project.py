@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import httpx
 import hypothesis.core
 import jsonschema
@@ -37,6 +38,7 @@ from pytest_tooleval.reports import result_file, terminal
 # pytester forgets what an inner run imported: what is imported here is imported once for all of them.
 IMPORTED_ONCE = (
     hypothesis.core,
+    httpcore,
     httpx,
     jsonschema,
     jsonschema_rs,

@@ -16,8 +16,6 @@ from pytest_tooleval.measures.verify import (
     CalledTool,
     FileState,
     Mismatch,
-    count_checks,
-    passes_idle,
     verify,
 )
 
@@ -93,8 +91,6 @@ def test_any_verifier_with_any_behaviour_gives_mismatches_in_words(
     assert {mismatch.kind for mismatch in found} <= {"missing", "unexpected", "different"}
     assert all(mismatch.what.strip() for mismatch in found)
     assert found == verify(case(verifier), behaviour)
-    assert count_checks(case(verifier)) >= 0
-    assert passes_idle(case(verifier)) in {True, False}
 
 
 @SMALL

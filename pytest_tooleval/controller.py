@@ -62,7 +62,7 @@ class Controller:
     def _report_gates(self, session: pytest.Session) -> None:
         measurements = self._sorted_measurements()
         self._gates = tuple(evaluate_gates(self._plan.gates, measurements, self._settings.min_measured))
-        announce(session, map(gate_announcement, self._gates))
+        announce(session, (gate_announcement(gate, measurements) for gate in self._gates))
         remember_misses(self._config, (gate for gate in self._gates if gate.failed), measurements)
         reason = self._result().nothing_measured
         if reason and not session.testsfailed:
@@ -70,7 +70,8 @@ class Controller:
             announce(session, [Announcement(f"{suite}::nothing measured", suite, 1, "failed", reason)])
 
     def _sorted_measurements(self) -> tuple[Measurement, ...]:
-        return tuple(sorted(self._measurements.values(), key=lambda measurement: measurement.order))
+        positions = {target: position for position, target in enumerate(self._plan.targets)}
+        return tuple(sorted(self._measurements.values(), key=lambda measurement: measurement.order(positions)))
 
     def _result(self, *, interrupted: bool = False) -> SuiteResult:
         return SuiteResult(
@@ -108,7 +109,10 @@ class Controller:
         from pytest_tooleval.reports.terminal import terminal_summary
 
         writer = terminalreporter._tw  # noqa: SLF001 - the only way to the width and colour that pytest uses
-        terminalreporter.section("tool use")
-        writer.write(terminal_summary(result, writer.fullwidth, color=writer.hasmarkup))
+        terminalreporter.write_sep("=", "tool use")
+        terminalreporter.write(terminal_summary(result, writer.fullwidth, color=writer.hasmarkup))
+        if self._plan.gates and not self._gates:
+            reason = "files could not be collected" if self._collection_failed else "the run was ended early"
+            terminalreporter.write_line(f"gates not evaluated: {reason}")
         if self._settings.json:
             terminalreporter.write_line(self._result_problem or f"result file: {self._settings.json}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,6 +11,8 @@ import pytest
 
 from pytest_tooleval.gates.evaluate import GateResult
 from pytest_tooleval.measures.measurement import Measurement
+
+MOST_MISSES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +26,25 @@ class Announcement:
     text: str = ""
 
 
-def gate_announcement(result: GateResult) -> Announcement:
-    """Return what is to be reported of a gate."""
+def gate_announcement(result: GateResult, measurements: Sequence[Measurement]) -> Announcement:
+    """Return what is to be reported of a gate: of one that failed also each miss that was left to it."""
     gate = result.planned.gate
     outcome: Literal["passed", "failed", "skipped"] = "skipped" if result.skipped else "failed"
     if result.passed:
         outcome = "passed"
     nodeid = f"{gate.file}::{result.planned.name}"
-    return Announcement(nodeid, gate.file, gate.line, outcome, result.skipped or result.detail)
+    text = result.skipped or "\n".join([result.detail, *_misses(result, measurements)])
+    return Announcement(nodeid, gate.file, gate.line, outcome, text)
+
+
+def _misses(result: GateResult, measurements: Sequence[Measurement]) -> Iterator[str]:
+    if not result.failed:
+        return
+    missed = [m for m in measurements if m.deferred and result.planned.judges(m)]
+    for measurement in missed[:MOST_MISSES]:
+        yield f"  {measurement.nodeid}: {measurement.reason}"
+    if len(missed) > MOST_MISSES:
+        yield f"  and {len(missed) - MOST_MISSES} more"
 
 
 def announce(session: pytest.Session, announcements: Iterable[Announcement]) -> None:
@@ -76,7 +89,8 @@ def _report(announcement: Announcement) -> pytest.TestReport:
     name = announcement.nodeid.split("::", 1)[1]
     return pytest.TestReport(
         nodeid=announcement.nodeid,
-        location=(announcement.file, announcement.line - 1, name),
+        # Not the name itself: in a domain that ends the node id pytest would take dots for separators.
+        location=(announcement.file, announcement.line - 1, f"gate {name}"),
         keywords={name: 1},
         outcome=announcement.outcome,
         longrepr=longrepr,

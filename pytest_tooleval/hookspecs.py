@@ -1,4 +1,7 @@
-"""Hooks that a `conftest.py` or a plugin may implement. Each is called once for each suite."""
+"""Hooks that a `conftest.py` or a plugin may implement.
+
+Each is called for each suite, and may be called more than once.
+"""
 
 from __future__ import annotations
 

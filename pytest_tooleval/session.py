@@ -17,6 +17,7 @@ from pytest_tooleval.environment import (
     load_environment,
     relative_to_root,
 )
+from pytest_tooleval.errors import nearest
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
 from pytest_tooleval.items import MissedError, NotMeasuredError, ToolUseItem
 from pytest_tooleval.measures.measurement import Measurement, Verdict
@@ -139,10 +140,15 @@ class EvalSession:
                     yield self._shown(corpus)
 
     def _notes(self, items: Iterable[ToolUseItem]) -> Iterator[str]:
-        idle = {item.found.case.id: item for item in items if passes_idle(item.found.case)}
-        for case_id, item in idle.items():
-            place = f"{relative_to_root(item.path, self._config)}:{item.found.case.source.line}"
-            yield f"{case_id} ({place}) asks for nothing that doing nothing would not meet: add what has to happen"
+        for item in {(item.path, item.found.case.id): item for item in items}.values():
+            case = item.found.case
+            place = f"{case.id} ({relative_to_root(item.path, self._config)}:{case.source.line})"
+            if passes_idle(case):
+                yield f"{place} asks for nothing that doing nothing would not meet: add what has to happen"
+            for name in case.verifier.avoid if case.verifier else ():
+                known = item.environment.runner.tools.tools
+                if name not in known:
+                    yield f"{place} avoids {name!r}, and there is no such tool{nearest(name, known)}"
 
     def _shown(self, path: Path) -> str:
         return relative_to_root(path, self._config).as_posix()

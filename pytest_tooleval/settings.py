@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_tooleval.options import OPTIONS, option_value, suite_folders
+from pytest_tooleval.options import OPTIONS, given_on_command_line, option_value, suite_folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,20 @@ def read_settings(config: pytest.Config) -> Settings:
     values["suites"] = suite_folders(config)
     values["provider_url"] = tuple(values["provider_url"] or ())
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
-    values["json"] = config.invocation_params.dir / values["json"] if values["json"] else None
+    values["json"] = _path(config, "json", values["json"]) if values["json"] else None
     return Settings(providers=providers or ("mock",), **values)
+
+
+def _path(config: pytest.Config, option: str, name: str) -> Path:
+    """Return the path that an option names; of the ini file it is relative to the root folder."""
+    base = config.invocation_params.dir if given_on_command_line(config, option) else config.rootpath
+    return base / name
 
 
 def _read_prompt(config: pytest.Config, name: str | None) -> str | None:
     if name is None:
         return None
-    path = config.invocation_params.dir / name
+    path = _path(config, "system_prompt", name)
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -7,7 +7,7 @@ import math
 import re
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, NoReturn
@@ -63,6 +63,13 @@ class Document:
         inner = pointer[1:] if self.is_list else pointer
         return element.line + self.text.count("\n", element.start, _position_of(self.text, element.start, inner))
 
+    def list_at(self, key: str) -> list[Element]:
+        """Return the elements of the list under a key of the top-level object, with their lines."""
+        start = _position_of(self.text, self.elements[0].start, (key,))
+        positions = (begin for _, begin in _members(self.text, start))
+        values = self.elements[0].value[key]
+        return list(_with_lines(self.text, zip(positions, values, strict=True)))
+
     def _element(self, pointer: tuple[str | int, ...]) -> Element | None:
         """Return the element that a pointer leads into: what stands before it need not be read again."""
         if not self.is_list:
@@ -103,16 +110,48 @@ def read_document(path: Path, shown: Path) -> Document:
         CaseError: the file cannot be read, or is not strict JSON; names line and column.
 
     """
+    return decode_document(_read_text(path, shown), shown)
+
+
+def read_json_lines(path: Path, shown: Path) -> tuple[list[Element], list[Problem]]:
+    """Read a file of one JSON value a line; blank lines hold none.
+
+    Returns:
+        The values with their lines, and a problem for each line that is not strict JSON.
+
+    Raises:
+        CaseError: the file cannot be read, or holds no value at all.
+
+    """
+    elements: list[Element] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(_read_text(path, shown).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            document = decode_document(line, shown)
+        except CaseError as error:
+            problems += [replace(problem, line=number) for problem in error.problems]
+        else:
+            value = (
+                [element.value for element in document.elements] if document.is_list else document.elements[0].value
+            )
+            elements.append(Element(value, number, 0))
+    if not elements and not problems:
+        raise CaseError([Problem(shown, "is empty; expected a JSON object on each line", 1)])
+    return elements, problems
+
+
+def _read_text(path: Path, shown: Path) -> str:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise CaseError([Problem(shown, "is no regular file")])
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise CaseError([Problem(shown, f"cannot be read: {error.strerror or error}")]) from None
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text: byte {error.start} is 0x{error.object[error.start]:02x}"
         raise CaseError([Problem(shown, message)]) from None
-    return decode_document(text, shown)
 
 
 def decode_document(text: str, shown: Path) -> Document:

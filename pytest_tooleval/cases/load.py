@@ -34,7 +34,7 @@ def load_fixture_file(path: Path, shown: Path) -> list[ToolUseCase]:
         shown: its name in messages.
 
     Raises:
-        CaseError: with every fault of the file, each with line, JSON pointer and what would be right.
+        CaseError: with the faults of every fixture, each with line, JSON pointer and what would be right.
 
     """
     return cases_of(read_document(path, shown), path)

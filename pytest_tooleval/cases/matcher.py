@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pytest_tooleval.cases.pattern import regex_fault
 from pytest_tooleval.cases.schema import Fault, describe
 from pytest_tooleval.errors import nearest
 
 JSON_TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
-_FIVE_DIGIT_REPEAT = re.compile(r"(?<!\\)\{0*[1-9][0-9]{4}")
 MATCHER_NAMES = ("$regex", "$any_of", "$path", "$type", "$any", "$absent", "$default", "$equals")
 
 
@@ -95,18 +94,3 @@ def regex_faults(pattern: Any, here: tuple[str | int, ...]) -> Iterator[Fault]:
     reason = regex_fault(pattern)
     if reason:
         yield Fault(here, f"{describe(pattern)} is not a regular expression: {reason}")
-
-
-def regex_fault(pattern: str) -> str:
-    """Return why a text cannot be compiled as a regular expression, or an empty string when it can."""
-    import regex
-
-    if _FIVE_DIGIT_REPEAT.search(pattern):
-        return "it repeats something more than 9999 times, which can take all memory"
-    try:
-        regex.compile(pattern)
-    except regex.error as error:
-        return str(error)
-    except RecursionError:
-        return "it is nested too deeply"
-    return ""

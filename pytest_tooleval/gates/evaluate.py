@@ -32,6 +32,11 @@ class GateResult:
     detail: str = ""
 
     @property
+    def summary(self) -> str:
+        """The detail without the cases that it names."""
+        return self.detail.partition("; ")[0]
+
+    @property
     def failed(self) -> bool:
         """Whether the gate was evaluated and is not kept."""
         return not self.passed and not self.skipped
@@ -140,7 +145,7 @@ def _close(left: float, right: float) -> bool:
 
 def _why_failed(planned: PlannedGate, actual: float, scope: Sequence[Measurement]) -> str:
     bound = "at least" if planned.gate.comparator == "min" else "at most"
-    number, threshold = _shown_apart(actual, planned.gate.threshold)
+    number, threshold = shown_apart(actual, planned.gate.threshold)
     text = f"{planned.gate.metric} is {number}, expected {bound} {threshold}"
     if planned.gate.metric == "mustPass":
         return f"{text}; not passed: {', '.join(_not_passed(planned, scope))}"
@@ -148,10 +153,10 @@ def _why_failed(planned: PlannedGate, actual: float, scope: Sequence[Measurement
     return f"{text}; missed: {', '.join(missed)}" if missed else text
 
 
-def _shown_apart(left: float, right: float) -> tuple[str, str]:
+def shown_apart(left: float, right: float) -> tuple[str, str]:
     """Return two numbers as short as they are still told apart; whole ones with all their digits."""
     short = _short(left), _short(right)
-    return short if short[0] != short[1] else (repr(left), repr(right))
+    return short if short[0] != short[1] or left == right else (repr(left), repr(right))
 
 
 def _short(number: float) -> str:

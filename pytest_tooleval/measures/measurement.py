@@ -51,10 +51,14 @@ class Measurement:
         """Whether the target was measured at all."""
         return self.verdict in {"passed", "missed"}
 
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """Sort key: the place of the case, then target and trial; the same in every run."""
-        return self.corpus, self.file, self.index, self.id, self.target, self.trial
+    def order(self, targets: Mapping[str, int]) -> tuple[Any, ...]:
+        """Return a sort key: the place of the case, then target and trial; the same in every run.
+
+        Args:
+            targets: the position of each target among the options.
+
+        """
+        return self.corpus, self.file, self.index, self.id, targets.get(self.target, len(targets)), self.trial
 
     def to_plain(self) -> dict[str, Any]:
         """Return built-in types only."""

@@ -52,8 +52,8 @@ class ProviderRegistry:
 
     A `conftest.py` adds its own:
 
-        def pytest_tooleval_register_providers(registry):
-            registry.add("mine", lambda settings: MyProvider(settings.model))
+        def pytest_tooleval_register_providers(providers):
+            providers.add("mine", lambda settings: MyProvider(settings.model))
     """
 
     def __init__(self) -> None:

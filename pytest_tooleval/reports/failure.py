@@ -55,7 +55,9 @@ def _call_line(entry: Mapping[str, Any]) -> str:
     shown = entry["rawArguments"] if arguments is None else json.dumps(arguments, ensure_ascii=False)
     outcome = str(entry["outcome"]).replace("_", " ")
     line = f"{entry['name']}({shorten(shown, _ARGUMENT_CHARS)}) -> {outcome}"
-    return f"{line}: {shorten(entry['result'], _RESULT_CHARS)}" if "result" in entry else line
+    if "result" not in entry:
+        return line
+    return f"{line}: {shorten(entry['result'].removeprefix(f'{outcome}: '), _RESULT_CHARS)}"
 
 
 def _expectations(case: ToolUseCase) -> Iterator[str]:
@@ -94,9 +96,13 @@ def _names_lines(verifier: Verifier) -> Iterator[str]:
     if verifier.no_calls or verifier.any_order == ():
         yield "an answer without a tool"
     if verifier.max_calls is not None:
-        yield f"at most {verifier.max_calls} calls"
+        yield f"at most {_calls(verifier.max_calls)}"
     if verifier.min_calls is not None:
-        yield f"at least {verifier.min_calls} calls"
+        yield f"at least {_calls(verifier.min_calls)}"
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
 
 
 def _file_check(check: FileCheck) -> str:

@@ -119,10 +119,12 @@ def _case(measurement: Measurement) -> dict[str, Any]:
         "id": measurement.id,
         "target": measurement.target,
         "trial": measurement.trial,
+        "corpus": measurement.corpus,
         "file": measurement.file,
         "tags": list(measurement.tags),
         "verdict": measurement.verdict,
         "reason": measurement.reason,
+        "deferred": measurement.deferred,
         **measurement.record,
     }
 
@@ -131,6 +133,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
     gate = result.planned.gate
     shown: dict[str, Any] = {
         "name": result.planned.name,
+        "file": gate.file,
         "comparator": gate.comparator,
         "threshold": gate.threshold,
         "actual": result.actual,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pytest_tooleval.gates.evaluate import GateResult
+from pytest_tooleval.gates.evaluate import GateResult, shown_apart
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
@@ -53,7 +53,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
             console.print()
             console.print(_gate_table(result.gates))
         for line in _notes(result):
-            console.print(Text(printable(line)))
+            console.print(Text(printable(line)), soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
 
 
@@ -171,10 +171,13 @@ def _gate_table(gates: Iterable[GateResult]) -> Table:
         word, style = (
             ("skipped", "yellow") if gate.skipped else ("pass", "green") if gate.passed else ("FAIL", "red")
         )
-        reason = gate.skipped or gate.detail
+        reason = gate.skipped or gate.summary
         shown = Text(f"{word}: {printable(reason)}" if reason else word, style=style)
-        actual = "-" if gate.actual is None else f"{gate.actual:.6g}"
-        table.add_row(printable(gate.planned.name), f"{sign} {gate.planned.gate.threshold:g}", actual, shown)
+        threshold = gate.planned.gate.threshold
+        actual, bound = shown_apart(threshold if gate.actual is None else gate.actual, threshold)
+        table.add_row(
+            printable(gate.planned.name), f"{sign} {bound}", "-" if gate.actual is None else actual, shown
+        )
     return table
 
 

@@ -20,7 +20,7 @@ def without_refused_nulls(tool: Tool, arguments: Mapping[str, Any]) -> dict[str,
     refused = {name for name, value in arguments.items() if value is None and name not in required}
     if refused:
         paths = [error.instance_path for error in _validator_of(tool).iter_errors(arguments)]
-        refused &= {path[0] for path in paths if len(path) == 1}
+        refused &= {path[0] for path in paths if path}
     return {name: value for name, value in arguments.items() if name not in refused}
 
 
@@ -53,6 +53,10 @@ def _validator(schema: str, tool_name: str) -> Any:
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(json.loads(schema))
+        return jsonschema_rs.validator_for(json.loads(schema), retriever=_refuse_to_fetch)
     except (ValueError, jsonschema_rs.ValidationError) as error:
         raise ToolUnavailableError(f"the schema of tool {tool_name!r} is not a JSON Schema: {error}") from None
+
+
+def _refuse_to_fetch(url: str) -> None:
+    raise ValueError(f"a schema may not refer to {url}: nothing is fetched")

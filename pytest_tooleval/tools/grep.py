@@ -10,6 +10,7 @@ from typing import Any
 
 import regex
 
+from pytest_tooleval.cases.pattern import regex_fault
 from pytest_tooleval.errors import ToolError
 from pytest_tooleval.tools.containment import Entry, Place, kind_of, open_file
 from pytest_tooleval.tools.textfile import (
@@ -134,14 +135,13 @@ def _compiled(arguments: Mapping[str, Any]) -> regex.Pattern[str]:
         raise ToolError("pattern is empty; give a regular expression, such as 'def main'")
     if len(pattern) > _MAX_PATTERN_CHARS:
         raise ToolError(f"pattern is longer than {_MAX_PATTERN_CHARS} characters; choose a shorter one")
-    try:
-        return regex.compile(pattern, regex.IGNORECASE if arguments.get("ignore_case", False) else 0)
-    except (regex.error, RecursionError, OverflowError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+    reason = regex_fault(pattern)
+    if reason:
         raise ToolError(
             f"pattern {clamped(pattern, 200)!r} is not a valid regular expression: {reason}; "
             "put a backslash before a special character that is meant literally"
-        ) from error
+        )
+    return regex.compile(pattern, regex.IGNORECASE if arguments.get("ignore_case", False) else 0)
 
 
 def _entries(place: Place, glob: str) -> Iterable[Entry]:

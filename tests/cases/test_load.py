@@ -167,8 +167,10 @@ def test_every_fault_of_a_file_is_reported_with_line_and_pointer(problems):
 
     assert problems(text) == [
         f"{SHOWN}:3 at /0/expcted: unknown key 'expcted' (did you mean 'expected'?)",
-        (f"{SHOWN}:6 at /1/verifier/args/grep/pattern/$regx: unknown matcher '$regx' (did you mean '$regex'?); "
-        'a value that really is such an object is {"$equals": …}'),
+        (
+            f"{SHOWN}:6 at /1/verifier/args/grep/pattern/$regx: unknown matcher '$regx' (did you mean '$regex'?); "
+            'a value that really is such an object is {"$equals": …}'
+        ),
         f"{SHOWN}:7 at /2: found 5; expected a fixture, which is an object with 'task'",
     ]
 

@@ -70,8 +70,10 @@ def test_matchers_and_plain_values(value):
         (
             {"$zzzzzzzz": "x"},
             ("$zzzzzzzz",),
-            ("unknown matcher '$zzzzzzzz'; there are: $regex, $any_of, $path, $type, $any, $absent, $default, $equals; "
-            'a value that really is such an object is {"$equals": …}'),
+            (
+                "unknown matcher '$zzzzzzzz'; there are: $regex, $any_of, $path, $type, $any, $absent, $default, $equals; "
+                'a value that really is such an object is {"$equals": …}'
+            ),
         ),
         (
             {"a": {"$regex": "x", "flags": "i"}},
@@ -90,10 +92,6 @@ def test_what_is_wrong_with_a_matcher(value, path, message):
     [
         ("a{3,5}b{9999}", ""),
         (r"\{99999", ""),
-        ("{99999", "it repeats something more than 9999 times, which can take all memory"),
-        ("(?:ab|c){1000000}", "it repeats something more than 9999 times, which can take all memory"),
-        ("a{00010000,}", "it repeats something more than 9999 times, which can take all memory"),
-        ("a{" + "9" * 5000 + "}", "it repeats something more than 9999 times, which can take all memory"),
         ("(?:" * 400 + ")" * 400, "it is nested too deeply"),
         ("(?P<a>", "missing ) at position 6"),
         (r"\1", "invalid group reference at position 2"),

@@ -105,9 +105,9 @@ def test_a_later_source_wins_and_local_files_over_all(put):
     plugins = registry(fixture("local", "p"), fixture("global", "p"), fixture("plugin", "p"))
     home = registry(fixture("global", "h"), fixture("local", "h"))
 
-    tasks = {found.case.id: found.case.task for found in load(root, plugins, home).cases()}
+    tasks = [(found.case.id, found.case.task) for found in load(root, plugins, home).cases()]
 
-    assert tasks == {"global": "h", "plugin": "p", "local": "from the suite"}
+    assert tasks == [("global", "h"), ("plugin", "p"), ("local", "from the suite")]
 
 
 def test_registered_cases_come_first_and_belong_to_the_suites_folder(put):

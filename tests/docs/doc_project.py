@@ -192,7 +192,9 @@ class Project:
         self.commands += 1
         found = _LOCAL_URL.search(command)
         documented = found[0] if found else ""
-        words, target = _redirected(shlex.split(command.replace(documented, self.server.url) if documented else command))
+        words, target = _redirected(
+            shlex.split(command.replace(documented, self.server.url) if documented else command)
+        )
         exit_code, output = self._run_words(words)
         if documented:
             output = output.replace(self.server.url, documented)
@@ -251,11 +253,18 @@ def workflow_commands(text: str) -> Iterator[str]:
 
 
 def is_shown(shown: str, output: str) -> bool:
-    """Whether an output is what is shown; `...` stands for anything in a line, alone for any lines."""
+    """Whether an output is what is shown; `...` stands for anything in a line, alone for any lines.
+
+    The length of a bar depends on the seconds beside it and does not matter.
+    """
     pattern = ""
-    for line in shown.splitlines():
+    for line in _with_short_bars(shown).splitlines():
         if line == "...":
             pattern += r"(?:.*\n)*"
         else:
             pattern += ".*".join(map(re.escape, line.rstrip().split("..."))) + r"\n"
-    return re.fullmatch(pattern, output.rstrip("\n") + "\n") is not None
+    return re.fullmatch(pattern, _with_short_bars(output).rstrip("\n") + "\n") is not None
+
+
+def _with_short_bars(text: str) -> str:
+    return re.sub(r"([=_!-])\1{2,}", r"\1\1\1", text)

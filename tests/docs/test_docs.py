@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,13 @@ FIXTURE_SCHEMA = json.loads(schema_text("fixture"))["$defs"]
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Project]:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(
+        tempfile, "tempdir", str(tmp_path_factory.mktemp("kept"))
+    )  # an example keeps a folder there
     with model_server() as server:
         yield Project(pytester, monkeypatch.chdir, server)
 
@@ -58,6 +64,12 @@ def test_every_example_runs(page: Path, project: Project) -> None:
     for step in steps(page):
         project.take(step)
     assert project.commands or page.name in WITHOUT_EXAMPLES
+
+
+def test_the_fixtures_of_the_readme_load(project: Project) -> None:
+    for block in blocks(ROOT / "README.md"):
+        if "file" in block.marks:
+            project.take(block)
 
 
 def test_what_is_not_run_is_little_and_for_hosted_models() -> None:
@@ -77,6 +89,7 @@ def test_what_is_not_run_is_little_and_for_hosted_models() -> None:
         ("1 passed in ...", "1 passed in 0.1s\n", True),
         ("1 passed in ...", "2 passed in 0.1s\n", False),
         ("a.c", "abc\n", False),
+        ("==== 1 passed in ... ====", "===== 1 passed in 10.00s =====\n", True),
     ],
 )
 def test_an_output_is_compared_whole(shown: str, output: str, *, expected: bool) -> None:
@@ -200,7 +213,12 @@ def result_keys(document: dict[str, Any]) -> dict[str, set[str]]:
 @pytest.mark.parametrize("part", ["top", "provenance", "totals", "case", "trace", "gate"])
 def test_every_key_of_the_result_file_is_documented(part: str, project: Project) -> None:
     fixtures = [
-        {"id": "a", "task": "Look.", "expected": ["glob"], "mock": [{"calls": [{"name": "glob", "arguments": "{"}]}]},
+        {
+            "id": "a",
+            "task": "Look.",
+            "expected": ["glob"],
+            "mock": [{"calls": [{"name": "glob", "arguments": "{"}]}],
+        },
         {"id": "b", "task": "Look.", "expected": ["glob"], "mock": [{"calls": [{"name": "tools.glob"}]}]},
     ]
     thresholds = {"tool_use": {"passRateMin": 1, "tokensMax": 1}}

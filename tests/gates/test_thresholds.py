@@ -88,8 +88,10 @@ def test_files_without_a_gate(load, value):
         ),
         (
             '{"tool_use": {"smoke": 0.5}}',
-            (":1 at /tool_use/smoke: unknown gate 'smoke'; known are: accuracyMin, passRateMin, redundantMax, errorsMax, "
-            "tokensMax, must_pass; the gates of a tag are an object"),
+            (
+                ":1 at /tool_use/smoke: unknown gate 'smoke'; known are: accuracyMin, passRateMin, redundantMax, errorsMax, "
+                "tokensMax, must_pass; the gates of a tag are an object"
+            ),
         ),
         (
             '{"tool_use": {"smoke":\n{"pasRateMin": 0.5}}}',

@@ -52,6 +52,6 @@ def test_the_order_is_that_of_the_files_and_not_of_the_run():
         for corpus, file, index, target, trial in places
     ]
 
-    ordered = sorted(run, key=lambda measurement: measurement.order)
+    ordered = sorted(run, key=lambda measurement: measurement.order({}))
 
     assert [(m.corpus, m.file, m.index, m.target, m.trial) for m in ordered] == list(reversed(places))

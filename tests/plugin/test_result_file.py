@@ -37,10 +37,12 @@ def test_a_case_record_holds_what_was_measured(suite):
         "id": "a",
         "target": "mock",
         "trial": 1,
+        "corpus": "evals",
         "file": "evals/fixtures/a.json",
         "tags": ["t"],
         "verdict": "passed",
         "reason": "",
+        "deferred": False,
         "status": "ok",
         "pass": True,
         "accuracy": 1.0,
@@ -100,15 +102,24 @@ def test_gates_and_their_reasons_stand_in_the_file(suite):
     assert suite.result()["gates"] == [
         {
             "name": "tool_use.overall.passRate[mock]",
+            "file": "evals/thresholds.json",
             "comparator": "min",
             "threshold": 0.5,
             "actual": 0.5,
             "pass": True,
         },
-        {"name": "tool_use.t.redundant[mock]", "comparator": "max", "threshold": 0, "actual": 0.0, "pass": True},
+        {
+            "name": "tool_use.t.redundant[mock]",
+            "file": "evals/thresholds.json",
+            "comparator": "max",
+            "threshold": 0,
+            "actual": 0.0,
+            "pass": True,
+        },
     ]
     assert suite.result("-k", "b")["gates"][0] == {
         "name": "tool_use.overall.passRate[mock]",
+        "file": "evals/thresholds.json",
         "comparator": "min",
         "threshold": 0.5,
         "actual": None,

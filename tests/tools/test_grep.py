@@ -199,3 +199,8 @@ def test_no_time_at_all(worktree, put):
 
     with pytest.raises(ToolError, match="longer than 0 s"):
         TOOL.run({"pattern": "find"}, ToolContext(worktree, limits=ToolLimits(search_seconds=0)))
+
+
+def test_a_pattern_that_would_take_the_process_down_is_refused(context):
+    with pytest.raises(ToolError, match="its counted repeats come to more than 100000 items"):
+        TOOL.run({"pattern": "(?:ab|c){1000000}"}, context)

@@ -40,9 +40,7 @@ def test_a_broken_gate_fails_the_run_and_stands_in_junit(half, pytester):
     result = half.run("--junitxml", "junit.xml")
     result.assert_outcomes(passed=1, failed=1, xfailed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(
-        [f"FAILED {GATE.replace('[', '[[]')} - passRate is 0.5, expected at least 0.6; missed: bad"]
-    )
+    result.stdout.fnmatch_lines(["passRate is 0.5, expected at least 0.6; missed: bad"])
     root = ElementTree.parse(pytester.path / "junit.xml").getroot()
     failures = {case.get("name"): case.find("failure") for case in root.iter("testcase")}
     assert failures["tool_use.overall.passRate[mock]"].get("message").startswith("passRate is 0.5")
@@ -138,9 +136,7 @@ def test_must_pass_names_cases(half):
     half.thresholds(overall={"must_pass": ["good", "bad"]})
     result = half.run()
     result.assert_outcomes(passed=1, failed=1, xfailed=1)
-    result.stdout.fnmatch_lines(
-        ["FAILED *mustPass[[]mock[]] - mustPass is 1, expected at least 2; not passed: bad"]
-    )
+    result.stdout.fnmatch_lines(["mustPass is 1, expected at least 2; not passed: bad"])
 
 
 def test_must_pass_with_an_unknown_id_is_an_error(half):
@@ -180,9 +176,7 @@ def test_misses_left_to_a_gate_are_not_lost_when_a_skip_comes_later(half, pytest
     half.thresholds(overall={"passRateMin": 0})
     result = half.run("--provider", "late")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(
-        ["FAILED *passRate[[]late[]] - not evaluated: 1 of 3 cases skipped, and bad, good missed"]
-    )
+    result.stdout.fnmatch_lines(["not evaluated: 1 of 3 cases skipped, and bad, good missed"])
 
 
 FLAKY_PROVIDER = """
@@ -209,7 +203,7 @@ def test_errored_cases_make_a_gate_unmeasured_below_the_least_share(half, pytest
     assert counts["errors"] == 1
     assert counts.get("failed", 0) == (outcome == "failed")
     if outcome == "failed":
-        result.stdout.fnmatch_lines(["FAILED * - not measured: 1 of 2 cases measured"])
+        result.stdout.fnmatch_lines(["not measured: 1 of 2 cases measured"])
 
 
 def test_each_target_has_its_own_gate(half, pytester):

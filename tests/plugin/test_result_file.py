@@ -195,6 +195,7 @@ SECRET = "sk-test-0123456789abcdef"
 
 
 def test_secrets_of_the_environment_reach_no_report(suite, pytester, monkeypatch):
+    pytest.importorskip("pytest_html")
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET[::-1])
     suite.fixture(

@@ -37,6 +37,7 @@ def test_workers_write_the_same_result_as_one_process(mixed, distribution):
 
 
 def test_a_random_order_writes_the_same_result(mixed, pytester):
+    pytest.importorskip("pytest_randomly")
     alone = mixed.result()
     pytester.runpytest_inprocess("-p", "randomly", "-p", "no:cacheprovider", "--tooleval-json", "random.json")
     shuffled = json.loads((pytester.path / "random.json").read_text())
@@ -60,7 +61,7 @@ def test_a_crashed_worker_loses_nothing_but_its_item(suite, pytester):
     counts = result.parseoutcomes()
     assert counts["passed"] == 6
     assert counts["failed"] == 2
-    result.stdout.fnmatch_lines(["FAILED *passRate* - not measured: 6 of 7 cases measured"])
+    result.stdout.fnmatch_lines(["not measured: 6 of 7 cases measured"])
     document = json.loads((pytester.path / "out.json").read_text())
     assert [case["id"] for case in document["toolUse"]["cases"]] == list("abcdef")
     assert document["verdict"] == "fail"

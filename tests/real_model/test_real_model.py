@@ -30,7 +30,9 @@ def url() -> Iterator[str]:
     model = next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
     command = [sys.executable, str(FOLDER / "serve_model.py"), str(model), str(FOLDER / "chat_template.jinja")]
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as server:
         assert server.stdout is not None
         line = next(line for line in server.stdout if line.startswith("serving at "))
         yield f"{line.removeprefix('serving at ').strip()}/v1"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_tooleval.cases.registry import is_fixture_file
+from pytest_tooleval.cases.files import is_case_file
 from pytest_tooleval.cases.suite import SuiteCase
-from pytest_tooleval.environment import OpenTarget, SuiteEnvironment
+from pytest_tooleval.environment import SuiteEnvironment
 from pytest_tooleval.errors import CaseError, ConfigError
-from pytest_tooleval.items import ToolUseItem
+from pytest_tooleval.items import CaseItem
 
 if TYPE_CHECKING:
     from pytest_tooleval.session import EvalSession
@@ -67,34 +67,35 @@ class SuiteFolder(Folder):
         for found in environment.suite.registered:
             yield from case_items(self, found, environment, self.nodeid)
         for path, fault in environment.suite.faults.items():
-            if not any(path.is_relative_to(folder) for folder in environment.suite.fixture_folders):
+            if not any(path.is_relative_to(folder) for folder in environment.suite.case_folders):
                 yield BrokenFile.from_parent(self, path=path, error=fault)
         yield from self.collect_entries()
 
 
-class FixturesFolder(Folder):
-    """A folder of fixture files: their cases are items of this node, without a collector for each file."""
+class CasesFolder(Folder):
+    """A folder of case files: their cases are items of this node, without a collector for each file."""
 
-    def __init__(self, *, environment: SuiteEnvironment, **kwargs: Any) -> None:
+    def __init__(self, *, environment: SuiteEnvironment, suffix: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.environment = environment
+        self.suffix = suffix
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
-        """Yield the cases of the fixture files, and what else lies in the folder."""
+        """Yield the cases of the case files, and what else lies in the folder."""
         yield from self.collect_entries()
 
     def collect_folder(self, path: Path, entry: os.DirEntry[str]) -> Iterator[pytest.Item | pytest.Collector]:
         """Yield the folder's own node; case files are not searched behind links and in hidden folders."""
         if not entry.is_symlink() and not entry.name.startswith("."):
-            yield FixturesFolder.from_parent(self, path=path, environment=self.environment)
+            yield CasesFolder.from_parent(self, path=path, environment=self.environment, suffix=self.suffix)
 
     def takes(self, name: str) -> bool:
         """Whether the name is a case file's."""
-        return is_fixture_file(name)
+        return is_case_file(name, self.suffix)
 
     def collect_file(self, path: Path) -> Iterator[pytest.Item | pytest.Collector]:
-        """Yield the cases of a fixture file, or what other plugins make of another file."""
-        if is_fixture_file(path.name):
+        """Yield the cases of a case file, or what other plugins make of another file."""
+        if is_case_file(path.name, self.suffix):
             yield from self._collect_cases(path)
         else:
             yield from super().collect_file(path)
@@ -115,7 +116,7 @@ class FixturesFolder(Folder):
 
 
 class CaseFile(pytest.File):
-    """A fixture file of which the command line names a case."""
+    """A case file of which the command line names a case."""
 
     def __init__(self, *, environment: SuiteEnvironment, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -149,10 +150,12 @@ def case_items(
     parent: pytest.Collector, found: SuiteCase, environment: SuiteEnvironment, prefix: str
 ) -> Iterator[pytest.Item]:
     """Yield an item for each target and trial of a case."""
-    for target in environment.targets:
-        for trial in range(1, environment.trials + 1):
-            name = item_name(found.case.id, target, trial, environment)
-            yield ToolUseItem.from_parent(
+    targets = environment.targets_of(found)
+    trials = environment.trials_of(found.case)
+    for target in targets:
+        for trial in range(1, trials + 1):
+            name = item_name(found.case.id, target.name, trial, targets=len(targets), trials=trials)
+            yield CaseItem.from_parent(
                 parent,
                 name=name,
                 nodeid=f"{prefix}::{name}",
@@ -164,11 +167,11 @@ def case_items(
             )
 
 
-def item_name(case_id: str, target: OpenTarget, trial: int, environment: SuiteEnvironment) -> str:
+def item_name(case_id: str, target: str, trial: int, *, targets: int, trials: int) -> str:
     """Return `id`, `id[target]` when there are several targets, `id[target-t2]` when there are several trials."""
-    if environment.trials > 1:
-        return f"{case_id}[{_in_brackets(target.name)}-t{trial}]"
-    return f"{case_id}[{_in_brackets(target.name)}]" if len(environment.targets) > 1 else case_id
+    if trials > 1:
+        return f"{case_id}[{_in_brackets(target)}-t{trial}]"
+    return f"{case_id}[{_in_brackets(target)}]" if targets > 1 else case_id
 
 
 def _in_brackets(name: str) -> str:

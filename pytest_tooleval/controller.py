@@ -106,10 +106,10 @@ class Controller:
             terminalreporter.write_line(f"tooleval: no cases in {suites}; 'tooleval init' writes an example")
 
     def _print_measurements(self, terminalreporter: pytest.TerminalReporter, result: SuiteResult) -> None:
-        from pytest_tooleval.reports.terminal import terminal_summary
+        from pytest_tooleval.reports.terminal import summary_title, terminal_summary
 
         writer = terminalreporter._tw  # noqa: SLF001 - the only way to the width and colour that pytest uses
-        terminalreporter.write_sep("=", "tool use")
+        terminalreporter.write_sep("=", summary_title(result))
         terminalreporter.write(terminal_summary(result, writer.fullwidth, color=writer.hasmarkup))
         if self._plan.gates and not self._gates:
             reason = "files could not be collected" if self._collection_failed else "the run was ended early"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -12,12 +13,20 @@ import pytest
 
 from pytest_tooleval.agent.loop import DEFAULT_SYSTEM_PROMPT, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
+from pytest_tooleval.broker.embedders.registry import EmbedderRegistry
+from pytest_tooleval.broker.engine import EngineRegistry
+from pytest_tooleval.broker.semantic import EmbeddingLeg
 from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.registry import FixtureRegistry
-from pytest_tooleval.cases.suite import Suite, load_suite
+from pytest_tooleval.cases.suite import Case, Suite, SuiteCase, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
-from pytest_tooleval.families.tool_use import ToolUseRunner
+from pytest_tooleval.families.gold import BROKER, HYBRID, LEXICAL, REFERENCE_ENGINES, CorpusTargets, GoldSettings
+from pytest_tooleval.families.target import Target as FamilyTarget
+from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
+from pytest_tooleval.measures.token_estimates import EstimatorRegistry, TokenEstimator
+from pytest_tooleval.options import FAMILIES
 from pytest_tooleval.providers.presets import ProviderRegistry
 from pytest_tooleval.providers.provider import Provider, Sampling
 from pytest_tooleval.providers.target import Target, parse_targets
@@ -26,37 +35,64 @@ from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.tool import ToolLimits
 
 
-@dataclass(frozen=True, slots=True)
-class OpenTarget:
-    """A target and its opened provider."""
-
-    name: str
-    provider: Provider
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SuiteEnvironment:
     """A loaded suite, and all that its cases need.
 
     Attributes:
         suite: the cases and what is wrong with files.
-        targets: what is measured.
-        runner: runs a case.
+        models: what tool-use cases are run on.
+        gold: what holds for the rows of gold sets.
+        tools: what tool-use cases can be offered.
         gates: the gates of every corpus of the suite.
-        trials: how often each case is run on each target.
+        trials: how often each tool-use case is run on each model.
 
     """
 
     suite: Suite
-    targets: tuple[OpenTarget, ...]
-    runner: ToolUseRunner
+    models: tuple[ToolUseTarget, ...]
+    gold: GoldSettings
+    tools: ToolRegistry
     gates: tuple[Gate, ...]
     trials: int
 
+    @cached_property
+    def _targets_by_corpus(self) -> dict[Path, CorpusTargets]:
+        return {}
+
+    def targets_of(self, found: SuiteCase) -> Sequence[FamilyTarget]:
+        """Return what a case is run on.
+
+        Raises:
+            ConfigError: an engine could not be made.
+
+        """
+        if found.case.family == "tool_use":
+            return self.models
+        corpus = found.corpus
+        if corpus.root not in self._targets_by_corpus:
+            self._targets_by_corpus[corpus.root] = CorpusTargets(corpus.catalog or Catalog(), self.gold)
+        return self._targets_by_corpus[corpus.root].of(found.case.family)
+
+    def target_names(self) -> dict[str, list[str]]:
+        """Return the names of what each family is run on."""
+        names = {family: [BROKER] for family in FAMILIES}
+        return names | {"tool_use": [model.name for model in self.models], "discovery": list(self.gold.engines)}
+
+    def without_semantic_leg(self) -> frozenset[str]:
+        """Return the targets on which only lexical search runs."""
+        return frozenset({LEXICAL, BROKER}) if self.gold.semantic_leg is None else frozenset({LEXICAL})
+
+    def trials_of(self, case: Case) -> int:
+        """Return how often a case is run on each target: what computes its answer gives the same each time."""
+        return self.trials if case.family == "tool_use" else 1
+
     def close(self) -> None:
-        """Release the providers' connections."""
-        for target in self.targets:
-            target.provider.close()
+        """Release what the targets hold."""
+        for model in self.models:
+            model.close()
+        for targets in self._targets_by_corpus.values():
+            targets.close()
 
 
 def load_environment(
@@ -85,9 +121,59 @@ def load_environment(
     tools = ToolRegistry()
     hook.pytest_tooleval_register_tools(tools=tools)
     _report_unknown_tools(suite, tools, shown)
+    gates = list(_load_gates(suite, shown))
+    if settings.family:
+        _keep_families(suite, settings.family)
+        gates = [gate for gate in gates if gate.family in settings.family]
     runner = ToolUseRunner(tools, worktrees, _agent_settings(settings), _limits(settings), settings.keep_worktrees)
-    gates = tuple(_load_gates(suite, shown))
-    return SuiteEnvironment(suite, tuple(open_targets(hook, settings)), runner, gates, settings.trials)
+    return SuiteEnvironment(
+        suite=suite,
+        models=tuple(ToolUseTarget(name, provider, runner) for name, provider in open_providers(hook, settings)),
+        gold=_gold_settings(config, hook, settings),
+        tools=tools,
+        gates=tuple(gates),
+        trials=settings.trials,
+    )
+
+
+def _keep_families(suite: Suite, families: Collection[str]) -> None:
+    suite.registered[:] = [found for found in suite.registered if found.case.family in families]
+    for path, cases in suite.local.items():
+        suite.local[path] = [found for found in cases if found.case.family in families]
+
+
+def _gold_settings(config: pytest.Config, hook: Any, settings: Settings) -> GoldSettings:
+    registry = EngineRegistry()
+    hook.pytest_tooleval_register_engines(engines=registry)
+    reference = HYBRID if settings.semantic else LEXICAL
+    names = settings.engine or (reference,)
+    if HYBRID in names and not settings.semantic:
+        raise ConfigError("the engine 'hybrid' needs the semantic leg: add --tooleval-semantic")
+    engines = {name: None if name in REFERENCE_ENGINES else registry.factory(name) for name in names}
+    in_worker = hasattr(config, "workerinput")
+    return GoldSettings(
+        engines=engines,
+        semantic_leg=_semantic_leg(hook, settings),
+        estimator=_estimator(hook, settings),
+        no_timing="other worker processes would be timed too; run without -n" if in_worker else None,
+    )
+
+
+def _semantic_leg(hook: Any, settings: Settings) -> Callable[[Catalog], EmbeddingLeg] | None:
+    if not settings.semantic:
+        return None
+    registry = EmbedderRegistry()
+    hook.pytest_tooleval_register_embedders(embedders=registry)
+    embedder = registry.open(
+        settings.embedder, settings.embedder_url, timeout=settings.request_timeout, retries=settings.retries
+    )
+    return lambda catalog: EmbeddingLeg(catalog, embedder)
+
+
+def _estimator(hook: Any, settings: Settings) -> TokenEstimator:
+    registry = EstimatorRegistry()
+    hook.pytest_tooleval_register_estimators(estimators=registry)
+    return registry.open(settings.token_estimator)
 
 
 def relative_to_root(path: Path, config: pytest.Config) -> Path:
@@ -107,8 +193,8 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
     )
 
 
-def open_targets(hook: Any, settings: Settings) -> Iterator[OpenTarget]:
-    """Open the providers of every target.
+def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[str, Provider]]:
+    """Yield name and opened provider of every model.
 
     Raises:
         ConfigError: a provider is unknown, or its key, model or URL is missing or wrong.
@@ -117,7 +203,7 @@ def open_targets(hook: Any, settings: Settings) -> Iterator[OpenTarget]:
     registry = ProviderRegistry()
     hook.pytest_tooleval_register_providers(providers=registry)
     for target in targets_of(settings):
-        yield OpenTarget(target.name, registry.open(target.provider, target.settings))
+        yield target.name, registry.open(target.provider, target.settings)
 
 
 def _global_fixtures() -> FixtureRegistry:
@@ -131,7 +217,7 @@ def _global_fixtures() -> FixtureRegistry:
 def _report_unknown_tools(suite: Suite, tools: ToolRegistry, shown: Any) -> None:
     """Move cases that deny tools which do not exist to the faults: they would measure something else."""
     for path, cases in list(suite.local.items()):
-        problems = [problem for found in cases for problem in _unknown_tools(found.case, tools, shown)]
+        problems = [p for found in cases for p in _unknown_tools(found.case, tools, shown)]
         if problems:
             suite.faults[path] = CaseError(problems)
             del suite.local[path]
@@ -142,21 +228,21 @@ def _report_unknown_tools(suite: Suite, tools: ToolRegistry, shown: Any) -> None
             suite.registered.remove(found)
 
 
-def _unknown_tools(case: ToolUseCase, tools: ToolRegistry, shown: Any) -> Iterator[Problem]:
-    for message in tools.unknown_names(case):
+def _unknown_tools(case: Case, tools: ToolRegistry, shown: Any) -> Iterator[Problem]:
+    for message in tools.unknown_names(case) if isinstance(case, ToolUseCase) else ():
         yield Problem(shown(case.source.path), f"{case.id}: {message}", case.source.line)
 
 
 def _load_gates(suite: Suite, shown: Any) -> Iterator[Gate]:
     """Load the gates of each corpus; a threshold file that is wrong is one of the suite's faults."""
-    for corpus in dict.fromkeys([*suite.corpora, suite.root]):
+    for corpus in dict.fromkeys([*(corpus.root for corpus in suite.corpora), suite.root]):
         path = corpus / THRESHOLDS_FILE
         if not path.is_file():
             continue
         try:
             gates = load_thresholds(path, shown(path), shown(corpus).as_posix())
             if not suite.faults:
-                _check_ids(gates, (found.case.id for found in suite.cases() if found.corpus == corpus))
+                _check_ids(gates, (found.case.id for found in suite.cases() if found.corpus.root == corpus))
         except CaseError as error:
             suite.faults[path] = error
         else:

@@ -1,96 +1,112 @@
-"""A tool-use case as a pytest item: the model's turn is the set-up, the judgement is the test."""
+"""A case as a pytest item."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_tooleval.cases.suite import SuiteCase
-from pytest_tooleval.environment import OpenTarget, SuiteEnvironment, relative_to_root
-from pytest_tooleval.families import tool_use
-from pytest_tooleval.families.tool_use import ToolUseResult
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.cases.suite import Case, SuiteCase
+from pytest_tooleval.environment import SuiteEnvironment, relative_to_root
+from pytest_tooleval.errors import InfrastructureError
+from pytest_tooleval.families.target import Target
 from pytest_tooleval.measures.measurement import Measurement, Verdict
+from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.reports.failure import failure_text
+from pytest_tooleval.reports.gold_failure import gold_failure_text
 
 
 class MissedError(Exception):
-    """The model did not do what the case demands; the item's failure text says what."""
+    """The target did not do what the case demands; the item's failure text says what."""
 
 
 class NotMeasuredError(Exception):
     """The infrastructure kept the case from being measured."""
 
 
-class ToolUseItem(pytest.Item):
-    """One case on one target in one trial."""
+class CaseItem(pytest.Item):
+    """One case on one target in one trial: measuring is the set-up, judging is the test."""
 
     def __init__(
-        self, *, found: SuiteCase, target: OpenTarget, trial: int, environment: SuiteEnvironment, **kwargs: Any
+        self, *, found: SuiteCase, target: Target, trial: int, environment: SuiteEnvironment, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.found = found
         self.target = target
         self.trial = trial
         self.environment = environment
-        self.result: ToolUseResult | None = None
+        self.outcome: CaseOutcome | None = None
         self.extra_keyword_matches.add(self.path.name)
         for tag in found.case.tags:
             self.add_marker(_mark(self.config, tag))
 
     def setup(self) -> None:
-        """Let the model work on the case."""
-        case = self.found.case
-        self.result = None
-        reason = self.target.provider.cannot_run(case)
+        """Measure the case."""
+        self.outcome = None
+        reason = self.target.cannot_run(self.found.case)
         if reason is not None:
             pytest.skip(reason)
-        self.result = self.environment.runner.run(case, self.target.provider)
-        if self.result.run.status not in {"ok", "truncated"}:
-            raise NotMeasuredError(self.result.run.detail)
+        try:
+            self.outcome = self.target.measure(self.found.case)
+        except InfrastructureError as error:
+            raise NotMeasuredError(str(error)) from None
+        if self.outcome.error:
+            raise NotMeasuredError(self.outcome.error)
 
     def runtest(self) -> None:
-        """Judge what it did."""
-        if self.result is not None and not self.result.passed:
+        """Judge what was measured."""
+        if self.outcome is not None and not self.outcome.passed:
             raise MissedError
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return what was expected and what happened in place of a traceback."""
-        if self.result is not None and isinstance(excinfo.value, MissedError):
-            return failure_text(self.found.case, tool_use.record(self.found.case, self.result))
+        if self.outcome is not None and isinstance(excinfo.value, MissedError):
+            return _explanation(self.found.case, self.outcome.record)
         return super().repr_failure(excinfo, *args, **kwargs)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the case's file, its 0-based line, and the item's name."""
         return self.path, self.found.case.source.line - 1, self.name
 
+    @property
+    def key(self) -> tuple[str, Path, str, str]:
+        """What the trials of one case on one target have in common."""
+        case = self.found.case
+        return case.family, case.source.path, case.id, self.target.name
+
     def measurement(self, verdict: Verdict, reason: str = "", *, deferred: bool = False) -> Measurement:
         """Return what was measured, for the report that carries it home."""
         case = self.found.case
-        result = self.result
+        outcome = self.outcome or CaseOutcome(passed=False)
         return Measurement(
-            family=tool_use.FAMILY,
+            family=case.family,
             nodeid=self.nodeid,
-            corpus=relative_to_root(self.found.corpus, self.config).as_posix(),
+            corpus=relative_to_root(self.found.corpus.root, self.config).as_posix(),
             file=relative_to_root(case.source.path, self.config).as_posix(),
             index=case.source.index,
             id=case.id,
             target=self.target.name,
             trial=self.trial,
-            tags=case.tags,
+            tags=tuple(case.tags),
             verdict=verdict,
             reason=reason,
             deferred=deferred,
-            worktree=result.worktree if result else "",
-            record=tool_use.record(case, result) if result else {},
+            worktree=outcome.worktree,
+            record=outcome.record,
         )
+
+
+def _explanation(case: Case, record: Mapping[str, Any]) -> str:
+    return failure_text(case, record) if isinstance(case, ToolUseCase) else gold_failure_text(case, record)
 
 
 def _mark(config: pytest.Config, tag: str) -> pytest.MarkDecorator:
     """Return a tag's mark, declared so that `--strict-markers` knows it."""
     declared = config.getini("markers")
-    line = f"{tag}: tag of tool-use cases"
+    line = f"{tag}: tag of cases that tooleval runs"
     if line not in declared:
         config.addinivalue_line("markers", line)
     mark: pytest.MarkDecorator = getattr(pytest.mark, tag)

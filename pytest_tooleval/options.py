@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pytest
 
 Kind: TypeAlias = Literal["flag", "list", "value"]
+FAMILIES = ("tool_use", "discovery", "invocation", "ergonomics", "tokens", "performance", "cache")
 TOOL_CHOICES = ("auto", "required", "none")
 SHORT_NAMES = ("--provider", "--model", "--compare", "--provider-url")
 PREFIX = "--tooleval-"
@@ -121,6 +122,20 @@ OPTIONS = (
         default=30_000,
         metavar="N",
     ),
+    Option(
+        "family",
+        "run only this family of cases: tool_use, discovery, invocation, ergonomics, tokens, performance, cache",
+        "list",
+        _one_of(FAMILIES),
+        metavar="NAME",
+    ),
+    Option(
+        "engine", "search to measure, as a name or module:attr (default: the reference)", "list", metavar="NAME"
+    ),
+    Option("semantic", "search by meaning as well as by words", "flag", default=False),
+    Option("embedder", "embeds for --tooleval-semantic, as NAME or NAME:MODEL (default: minilm)", default="minilm"),
+    Option("embedder-url", "base URL of the embedder's API", metavar="URL"),
+    Option("token-estimator", "counts tokens: chars/4, o200k or cl100k (default: chars/4)", default="chars/4"),
     Option("bundled", "add the bundled fixtures to each suite", "flag", default=False),
     Option("keep-worktrees", "leave the cases' folders and print where they are", "flag", default=False),
     Option("json", "write the result file", metavar="FILE"),

@@ -9,7 +9,9 @@ import pytest
 from pytest_tooleval import options
 
 if TYPE_CHECKING:
+    from pytest_tooleval.broker.embedders.registry import EmbedderRegistry
     from pytest_tooleval.cases.registry import FixtureRegistry
+    from pytest_tooleval.measures.token_estimates import EstimatorRegistry
     from pytest_tooleval.providers.presets import ProviderRegistry
     from pytest_tooleval.tools.registry import ToolRegistry
 
@@ -55,3 +57,17 @@ def pytest_tooleval_register_providers(providers: ProviderRegistry) -> None:
     from pytest_tooleval.providers.presets import register_builtin_providers
 
     register_builtin_providers(providers)
+
+
+def pytest_tooleval_register_embedders(embedders: EmbedderRegistry) -> None:
+    """Contribute the built-in embedders."""
+    from pytest_tooleval.broker.embedders.registry import register_builtin_embedders
+
+    register_builtin_embedders(embedders)
+
+
+def pytest_tooleval_register_estimators(estimators: EstimatorRegistry) -> None:
+    """Contribute the built-in token estimators."""
+    from pytest_tooleval.measures.token_estimates import register_builtin_estimators
+
+    register_builtin_estimators(estimators)

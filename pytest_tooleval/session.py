@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_tooleval.agent.worktree import WorktreeRoot
-from pytest_tooleval.collect import FixturesFolder, SuiteFolder
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.cases.suite import SUFFIX_OF_FOLDER
+from pytest_tooleval.collect import CasesFolder, SuiteFolder
 from pytest_tooleval.environment import (
     SuiteEnvironment,
     check_targets_early,
@@ -19,7 +21,7 @@ from pytest_tooleval.environment import (
 )
 from pytest_tooleval.errors import nearest
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
-from pytest_tooleval.items import MissedError, NotMeasuredError, ToolUseItem
+from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError
 from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.verify import passes_idle
@@ -66,7 +68,7 @@ class EvalSession:
         self._settings = settings
         self._worktrees = WorktreeRoot()
         self._environments: dict[Path, SuiteEnvironment] = {}
-        self._fixture_folders: dict[Path, SuiteEnvironment] = {}
+        self._case_folders: dict[Path, SuiteEnvironment] = {}
         self._redaction = Redaction.from_environment()
 
     def open_suite(self, folder: Path, hook: Any) -> SuiteEnvironment:
@@ -78,7 +80,7 @@ class EvalSession:
         """
         environment = load_environment(folder, self._config, hook, self._settings, self._worktrees)
         self._environments[folder] = environment
-        self._fixture_folders.update(dict.fromkeys(environment.suite.fixture_folders, environment))
+        self._case_folders.update(dict.fromkeys(environment.suite.case_folders, environment))
         return environment
 
     @pytest.hookimpl(tryfirst=True)
@@ -87,66 +89,75 @@ class EvalSession:
         if path in self._settings.suites:
             suite: pytest.Collector = SuiteFolder.from_parent(parent, path=path, tooleval=self)
             return suite
-        environment = self._fixture_folders.get(path)
+        environment = self._case_folders.get(path)
         if environment is not None:
-            fixtures: pytest.Collector = FixturesFolder.from_parent(parent, path=path, environment=environment)
-            return fixtures
+            suffix = SUFFIX_OF_FOLDER[path.name]
+            cases: pytest.Collector = CasesFolder.from_parent(
+                parent, path=path, environment=environment, suffix=suffix
+            )
+            return cases
         return None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Work out what the run covers."""
-        items = [item for item in session.items if isinstance(item, ToolUseItem)]
+        items = [item for item in session.items if isinstance(item, CaseItem)]
         self.plan = RunPlan(
             gates=tuple(self._plan_gates(items)),
             found=sum(1 for environment in self._environments.values() for _ in environment.suite.cases()),
             items=len(items),
-            targets=tuple(dict.fromkeys(item.target.name for item in items)),
+            targets=tuple(
+                dict.fromkeys(item.target.name for item in items if item.found.case.family == "tool_use")
+            ),
             suites=tuple(self._shown(folder) for folder in self._environments),
             notes=tuple(self._notes(items)),
         )
 
-    def _plan_gates(self, items: Sequence[ToolUseItem]) -> Iterator[PlannedGate]:
-        trials = Counter((item.environment.suite.root, item.found.case.id, item.target.name) for item in items)
-        skips = {
-            (item.environment.suite.root, item.found.case.id, item.target.name): reason
-            for item in items
-            if (reason := known_skip(item))
-        }
-        for folder, environment in self._environments.items():
-            if not environment.gates:
-                continue
-            cases = []
-            for found in environment.suite.cases():
-                for target in environment.targets:
-                    key = (folder, found.case.id, target.name)
-                    cases.append(
-                        PlannedCase(
-                            corpus=self._shown(found.corpus),
-                            id=found.case.id,
-                            tags=found.case.tags,
-                            target=target.name,
-                            selected=trials[key] == environment.trials,
-                            skipped=skips.get(key, ""),
-                        )
-                    )
-            broken = frozenset(self._broken_corpora(environment))
-            targets = [target.name for target in environment.targets]
-            yield from plan_gates(environment.gates, cases, targets, broken)
+    def _plan_gates(self, items: Sequence[CaseItem]) -> Iterator[PlannedGate]:
+        selected = Counter(item.key for item in items)
+        skipped = {item.key: reason for item in items if (reason := known_skip(item))}
+        for environment in self._environments.values():
+            if environment.gates:
+                yield from plan_gates(
+                    environment.gates,
+                    self._planned_cases(environment, selected, skipped),
+                    environment.target_names(),
+                    frozenset(self._broken_corpora(environment)),
+                    environment.without_semantic_leg(),
+                )
+
+    def _planned_cases(
+        self, environment: SuiteEnvironment, selected: Mapping[Any, int], skipped: Mapping[Any, str]
+    ) -> Iterator[PlannedCase]:
+        for found in environment.suite.cases():
+            case = found.case
+            for target in environment.targets_of(found):
+                key = (case.family, case.source.path, case.id, target.name)
+                yield PlannedCase(
+                    family=case.family,
+                    corpus=self._shown(found.corpus.root),
+                    id=case.id,
+                    tags=tuple(case.tags),
+                    target=target.name,
+                    selected=selected.get(key, 0) == environment.trials_of(case),
+                    skipped=skipped.get(key, ""),
+                )
 
     def _broken_corpora(self, environment: SuiteEnvironment) -> Iterator[str]:
         for path in environment.suite.faults:
             for corpus in environment.suite.corpora:
-                if path.is_relative_to(corpus):
-                    yield self._shown(corpus)
+                if path.is_relative_to(corpus.root):
+                    yield self._shown(corpus.root)
 
-    def _notes(self, items: Iterable[ToolUseItem]) -> Iterator[str]:
+    def _notes(self, items: Iterable[CaseItem]) -> Iterator[str]:
         for item in {(item.path, item.found.case.id): item for item in items}.values():
             case = item.found.case
+            if not isinstance(case, ToolUseCase):
+                continue
             place = f"{case.id} ({relative_to_root(item.path, self._config)}:{case.source.line})"
             if passes_idle(case):
                 yield f"{place} asks for nothing that doing nothing would not meet: add what has to happen"
             for name in case.verifier.avoid if case.verifier else ():
-                known = item.environment.runner.tools.tools
+                known = item.environment.tools.tools
                 if name not in known:
                     yield f"{place} avoids {name!r}, and there is no such tool{nearest(name, known)}"
 
@@ -159,11 +170,11 @@ class EvalSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the measurement on the report, and leave a miss to its gate where one decides."""
         report = yield
-        if isinstance(item, ToolUseItem):
+        if isinstance(item, CaseItem):
             self._attach(item, call, report)
         return report
 
-    def _attach(self, item: ToolUseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    def _attach(self, item: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, NotMeasuredError):
             report.longrepr = printable(f"{NOT_MEASURED}{error}")
@@ -202,11 +213,11 @@ class EvalSession:
         self._worktrees.close()
 
 
-def known_skip(item: ToolUseItem) -> str:
+def known_skip(item: CaseItem) -> str:
     """Return why it is known before the run that an item will not be measured, else an empty string."""
     if item.get_closest_marker("skip") is not None:
         return "marked skip"
-    return item.target.provider.cannot_run(item.found.case) or ""
+    return item.target.cannot_run(item.found.case) or ""
 
 
 def verdict_of(call: pytest.CallInfo[None], report: pytest.TestReport) -> Verdict | None:

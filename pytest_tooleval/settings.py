@@ -29,6 +29,12 @@ class Settings:
     retries: int
     command_timeout: float
     result_chars: int
+    family: tuple[str, ...]
+    engine: tuple[str, ...]
+    semantic: bool
+    embedder: str
+    embedder_url: str | None
+    token_estimator: str
     bundled: bool
     keep_worktrees: bool
     json: Path | None
@@ -56,7 +62,8 @@ def read_settings(config: pytest.Config) -> Settings:
                 f"tooleval: --compare {compare!r} names one target; expected two or more, as a,b"
             )
     values["suites"] = suite_folders(config)
-    values["provider_url"] = tuple(values["provider_url"] or ())
+    for name in ("provider_url", "family", "engine"):
+        values[name] = tuple(values[name] or ())
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
     values["json"] = _path(config, "json", values["json"]) if values["json"] else None
     return Settings(providers=providers or ("mock",), **values)

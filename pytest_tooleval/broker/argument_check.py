@@ -200,7 +200,8 @@ def _validator_class(dialect: Any) -> Any:
 def _with_bounded_patterns(stock: Any) -> Any:
     from jsonschema import validators
 
-    return validators.extend(stock, {"pattern": _keeps_pattern})
+    extend: Any = validators.extend
+    return extend(stock, {"pattern": _keeps_pattern})
 
 
 def _keeps_pattern(validator: Any, pattern: str, value: Any, _: Any) -> Iterator[Any]:
@@ -211,7 +212,7 @@ def _keeps_pattern(validator: Any, pattern: str, value: Any, _: Any) -> Iterator
 
 
 def _validator(validator_class: Any, schema: Any) -> Any:
-    from jsonschema_specifications import REGISTRY
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     return validator_class(schema, registry=REGISTRY)
 
@@ -268,7 +269,9 @@ def _fault(error: Any) -> str:
         case "const":
             return f"found {found}; expected exactly {describe(limit)}"
         case "anyOf" | "oneOf":
-            return f"found {found}; fits {'none' if error.context else 'more than one'} of {len(limit)} alternatives"
+            return (
+                f"found {found}; fits {'none' if error.context else 'more than one'} of {len(limit)} alternatives"
+            )
         case "pattern":
             return f"found {found}; expected text that matches {cut(limit, 200)}"
         case "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum" | "multipleOf":

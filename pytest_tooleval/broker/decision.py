@@ -14,6 +14,11 @@ Decision: TypeAlias = Literal["use", "ambiguous", "no_good_match", "catalog_empt
 class Limits:
     """Where the decisions change.
 
+    The lexical defaults were set on MetaTool's queries, with and without their tool in the catalog, and on queries
+    for real MCP servers, against their own catalogs and others. About `relevance` the shares of right first
+    hits kept and of misfits refused are best balanced; below `lead` the first hit is wrong more often than right.
+    What is right for the semantic ones depends on the embedder.
+
     Attributes:
         relevance: least lexical relevance of a good match.
         similarity: least semantic similarity of a good match.
@@ -22,7 +27,7 @@ class Limits:
 
     """
 
-    relevance: float = 0.32
+    relevance: float = 0.28
     similarity: float = 0.4
     lead: float = 0.06
     similarity_lead: float = 0.03
@@ -71,8 +76,8 @@ NO_SHARED_WORD = Verdict("no_good_match", 0.0, "no tool holds a word of the quer
 def judge(ranked: Sequence[Evidence], limits: Limits) -> Verdict:
     """Decide what a ranking is good for.
 
-    `no_good_match` when the best tool clears neither floor, `ambiguous` when it leads the next one too little on every
-    leg, else `use`.
+    `no_good_match` when the best tool clears neither floor, `ambiguous` when its lead over the next one is too
+    small, else `use`.
 
     Args:
         ranked: what speaks for each tool, best first; the first two are looked at.
@@ -89,3 +94,39 @@ def judge(ranked: Sequence[Evidence], limits: Limits) -> Verdict:
     if following is not None and lead < 1:
         return Verdict("ambiguous", confidence, f"{best.ref} and {following.ref} fit about equally well")
     return Verdict("use", confidence, _use_reason(best, following))
+
+
+def _strength(tool: Evidence, limits: Limits) -> float:
+    """Return how many times the better of its two floors a tool reaches."""
+    return max(tool.relevance / limits.relevance, (tool.similarity or 0.0) / limits.similarity)
+
+
+def _lead(best: Evidence, following: Evidence | None, limits: Limits) -> float:
+    """Return how many times the demanded lead the best tool has; legs that disagree weigh against each other."""
+    if following is None:
+        return 1 / limits.lead
+    highest = max(best.score, following.score)
+    lexical = (best.score - following.score) / highest if highest else 0.0
+    semantic = (best.similarity or 0.0) - (following.similarity or 0.0)
+    return max(0.0, lexical / limits.lead + semantic / limits.similarity_lead)
+
+
+def _confidence(strength: float, lead: float) -> float:
+    """Return the chance that the best tool is right, by a logistic fit to labelled queries (lexical leg only)."""
+    if strength <= 0:
+        return 0.0
+    logit = -2.9 + 3.4 * log(strength) + 1.1 * log(1 + lead)
+    return 1 / (1 + exp(-logit))
+
+
+def _weakness(best: Evidence, limits: Limits) -> str:
+    words = f"holds too little of the query (relevance {best.relevance:.2f}, needed {limits.relevance:.2f}"
+    if best.similarity is None:
+        return f"{words})"
+    return f"{words}; similarity {best.similarity:.2f}, needed {limits.similarity:.2f})"
+
+
+def _use_reason(best: Evidence, following: Evidence | None) -> str:
+    similar = "" if best.similarity is None else f" and similarity {best.similarity:.2f}"
+    ahead = "and no other tool was found" if following is None else f"ahead of {following.ref}"
+    return f"{best.ref} fits with relevance {best.relevance:.2f}{similar}, {ahead}"

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from pytest_tooleval.errors import ToolevalError
 
 ONLINE = "online"
 OFFLINE = "offline"
+AUTH_REQUIRED = "auth_required"
 
 
 class DownstreamError(ToolevalError):
@@ -51,7 +53,7 @@ class Downstream(Protocol):
     """The servers behind a broker. Its methods may be called from several threads at once."""
 
     def server_status(self, server_id: str) -> str:
-        """Return the status of a server now: `online`, `offline`, or a word of its own."""
+        """Return the status of a server now: `online`, `offline`, `auth_required`, or a word of its own."""
 
     def live_schema(self, ref: str) -> Any:
         """Return the input schema that a tool has now, or None where its server does not say.
@@ -73,7 +75,7 @@ class Downstream(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InProcessDownstream:
     """Servers that answer at once, always alike, from nothing but a tool's name and arguments.
 
@@ -94,7 +96,7 @@ class InProcessDownstream:
         """Return the catalog's word on a server, or `offline`."""
         if server_id in self.offline:
             return OFFLINE
-        return next((server.status for server in self.catalog.servers if server.id == server_id), ONLINE)
+        return self._statuses.get(server_id, ONLINE)
 
     def live_schema(self, ref: str) -> Any:
         """Return the schema that a tool has now."""
@@ -117,6 +119,10 @@ class InProcessDownstream:
         if isinstance(failing, Exception):
             raise failing
         return CallResult(plausible_result(tool, arguments) if failing is None else failing, failing is not None)
+
+    @cached_property
+    def _statuses(self) -> Mapping[str, str]:
+        return {server.id: server.status for server in self.catalog.servers}
 
     def _tool(self, ref: str) -> CatalogTool:
         tool = self.catalog.by_ref.get(ref)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_tooleval.broker.argument_check import BrokenSchemaError, checker_of
@@ -10,7 +10,18 @@ from pytest_tooleval.broker.envelope import canonical_json
 from pytest_tooleval.measures.text import cut
 
 _ANNOTATIONS = frozenset(
-    {"$comment", "$id", "$schema", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly"}
+    {
+        "$comment",
+        "$id",
+        "$schema",
+        "deprecated",
+        "description",
+        "example",
+        "examples",
+        "readOnly",
+        "title",
+        "writeOnly",
+    }
 )
 _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 _VALUES = frozenset({"const", "default"})
@@ -25,7 +36,7 @@ def differs(catalogued: Any, live: Any) -> bool:
 
 
 def canonical_schema(schema: Any) -> str:
-    """Return one text for all schemas that take the same arguments and differ in wording, order or spelling only."""
+    """Return one text for all schemas that differ in wording, order or spelling only."""
     return canonical_json(_canonical(schema))
 
 
@@ -47,8 +58,7 @@ def drift_of_call(catalogued: Any, live: Any, arguments: Mapping[str, Any]) -> l
 
 def changes(catalogued: Any, live: Any) -> list[str]:
     """Return what changed from the catalogued schema to the live one, at most a handful of short sentences."""
-    found = _argument_changes(_properties(catalogued), _properties(live))
-    found += _requirement_changes(_required(catalogued), _required(live))
+    found = [*_comings(catalogued, live), *_alterations(catalogued, live)]
     more = len(found) - _MOST_CHANGES
     if more > 0:
         return [*found[:_MOST_CHANGES], f"and {more} more changes"]
@@ -93,21 +103,25 @@ def _required(schema: Any) -> list[str]:
     return [str(name) for name in found] if isinstance(found, list) else []
 
 
-def _argument_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _comings(catalogued: Any, live: Any) -> list[str]:
+    """Return which arguments went and which came."""
+    before, now, required = _properties(catalogued), _properties(live), _required(live)
     gone = [f"{cut(name, 80)!r} is no longer an argument" for name in before if name not in now]
-    new = [f"{cut(name, 80)!r} is a new argument" for name in now if name not in before]
-    changed = [
-        f"{cut(name, 80)!r} changed{_words(before[name], now[name])}"
-        for name in before
-        if name in now and differs(before[name], now[name])
-    ]
-    return [*gone, *new, *changed]
+    kinds = {name: "a new required argument" if name in required else "a new argument" for name in now}
+    return [*gone, *(f"{cut(name, 80)!r} is {kind}" for name, kind in kinds.items() if name not in before)]
 
 
-def _requirement_changes(before: list[str], now: list[str]) -> list[str]:
-    wanted = [f"{cut(name, 80)!r} is now required" for name in now if name not in before]
-    freed = [f"{cut(name, 80)!r} is no longer required" for name in before if name not in now]
-    return [*wanted, *freed]
+def _alterations(catalogued: Any, live: Any) -> Iterator[str]:
+    """Yield what became of the arguments that both schemas have."""
+    before, now = _properties(catalogued), _properties(live)
+    was_required, is_required = _required(catalogued), _required(live)
+    for name in before:
+        if name not in now:
+            continue
+        if differs(before[name], now[name]):
+            yield f"{cut(name, 80)!r} changed{_words(before[name], now[name])}"
+        if (name in was_required) != (name in is_required):
+            yield f"{cut(name, 80)!r} is {'now' if name in is_required else 'no longer'} required"
 
 
 def _words(before: Any, now: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
+from pytest_tooleval.cases.jsontext import MOST_DEPTH
 from pytest_tooleval.measures.text import clean_text, cut
 
 ErrorType = Literal[
@@ -21,10 +22,15 @@ ErrorType = Literal[
 ]
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 
+Json = TypeVar("Json")
+
 FIND_BUDGET = 6000
 DESCRIBE_BUDGET = 20_000
 CALL_BUDGET = 8000
 """Bytes of JSON text, in UTF-8, that an answer may have."""
+
+NULLABLE = frozenset({"result", "selectedToolRef"})
+"""Fields whose null says something."""
 
 _MOST_MESSAGE = 1200
 _MOST_INSTRUCTION = 700
@@ -124,11 +130,16 @@ def failure(
 
 
 def success(**fields: Any) -> dict[str, Any]:
-    """Return the envelope of an answer that is no error: `ok` and the fields, those that are None left out."""
-    return {"ok": True, **{name: value for name, value in fields.items() if value is not None}}
+    """Return the envelope of an answer that is no error: `ok` and the fields.
+
+    Fields that are None are left out, but for those in `NULLABLE`.
+    """
+    return {"ok": True, **{name: value for name, value in fields.items() if value is not None or name in NULLABLE}}
 
 
-def next_action(instruction: str, tool: str | None = None, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def next_action(
+    instruction: str, tool: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return a next step: words, and where there is one the call to make (`tool` is one of the broker's three)."""
     action: dict[str, Any] = {} if tool is None else {"tool": tool}
     if arguments is not None:
@@ -157,12 +168,12 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def encodable(value: Any) -> Any:
+def encodable(value: Json) -> Json:
     """Return a JSON value in which halves of surrogate pairs are replaced; the value itself when there are none."""
     try:
         json_text(value).encode()
     except UnicodeEncodeError:
-        return _cleaned(value)
+        return cast(Json, _cleaned(value))
     return value
 
 
@@ -174,6 +185,17 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, list):
         return [_cleaned(member) for member in value]
     return value
+
+
+def is_deep(value: Any) -> bool:
+    """Whether a JSON value is nested deeper than anything here, which recurses, should have to walk through."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_DEPTH):
+        members = (
+            member for parent in level for member in (parent.values() if isinstance(parent, dict) else parent)
+        )
+        level = [member for member in members if isinstance(member, dict | list)]
+    return bool(level)
 
 
 def plain_json(value: Any) -> tuple[Any, bool]:
@@ -200,6 +222,8 @@ def plain_json(value: Any) -> tuple[Any, bool]:
         raise ValueError("it is nested too deeply") from None
     except TypeError as error:
         raise ValueError(str(error)) from None
+    if is_deep(plain):
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
     clean = encodable(plain)
     return clean, bool(replaced) or clean is not plain
 

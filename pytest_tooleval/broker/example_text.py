@@ -117,7 +117,8 @@ def _rendered_part(kind: str, argument: Any, extra: int) -> str:
             return _member(argument)
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             least, most, inner = argument
-            return _rendered(inner, extra) * min(least + extra, int(most), _MOST_CHARS)
+            count: int = min(least + extra, int(most), _MOST_CHARS)
+            return _rendered(inner, extra) * count
         case "SUBPATTERN" | "ATOMIC_GROUP":
             return _rendered(argument[-1] if kind == "SUBPATTERN" else argument, extra)
         case "BRANCH":

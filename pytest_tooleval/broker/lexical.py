@@ -1,14 +1,14 @@
 """Field-weighted BM25 over the tools of a catalog.
 
-BM25F (Robertson, Zaragoza and Taylor 2004, "Simple BM25 extension to multiple weighted fields"): a term's frequencies in
+BM25F (Robertson, Zaragoza and Taylor 2004, "Simple BM25 extension to multiple weighted fields"): a term's counts in
 the fields of a tool are weighted, divided by the field's relative length, and added up before they are saturated.
 
     frequency = sum over fields of weight * count / (1 - B + B * length / mean length)
     score     = sum over terms of idf * frequency * (K1 + 1) / (frequency + K1)
     idf       = ln(1 + (tools - holders + 0.5) / (holders + 0.5))
 
-An idf is at least `LEAST_IDF` of the highest possible one: that changes hardly any ranking, and keeps the few words of a
-small catalog from weighing nothing beside a word that no tool holds.
+An idf is at least `LEAST_IDF` of the highest possible one: that changes hardly any ranking, and keeps the few words
+of a small catalog from weighing nothing beside a word that no tool holds.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class LexicalHit:
     Attributes:
         ref: the tool.
         score: its BM25F score, above 0.
-        relevance: from 0 to 1: the score as a share of what a tool would score that is all about the query. No query
-            asks for more than `DEMANDED_WORDS` words that no tool holds would weigh, so that a long one is not held
-            to all its words.
+        relevance: from 0 to 1: the score as a share of what a tool would score that is about nothing but the query.
+            No query asks for more than `DEMANDED_WORDS` of the rarest words would weigh: a long one need not be met
+            in all its words.
 
     """
 
@@ -107,7 +107,8 @@ class LexicalIndex:
         best = _best(scores, limit)
         ideal = self._ideal_score(known, unknown)
         return [
-            LexicalHit(self._refs[tool], float(scores[tool]), min(1.0, float(scores[tool]) / ideal)) for tool in best
+            LexicalHit(self._refs[tool], float(scores[tool]), min(1.0, float(scores[tool]) / ideal))
+            for tool in best
         ]
 
     def _terms(self, query: str) -> tuple[list[int], int]:

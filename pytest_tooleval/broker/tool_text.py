@@ -30,7 +30,12 @@ def text_of(tool: CatalogTool) -> ToolText:
         names.append(name)
         descriptions.append(description)
     return ToolText(
-        tool.server_id, tool.name, tool.title, tool.description, " ".join(names), "\n".join(filter(None, descriptions))
+        tool.server_id,
+        tool.name,
+        tool.title,
+        tool.description,
+        " ".join(names),
+        "\n".join(filter(None, descriptions)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 Category: TypeAlias = Literal["read", "list", "web", "edit", "bash", "mcp"]
 Permission: TypeAlias = Literal["allow", "ask", "deny"]
@@ -119,6 +119,8 @@ class ToolUseCase:
         mock: the script of the `mock` provider, or None.
 
     """
+
+    family: ClassVar[str] = "tool_use"
 
     id: str
     task: str

@@ -99,8 +99,8 @@ def load_catalog(path: Path, shown: Path) -> Catalog:
         shown: its name in messages.
 
     Raises:
-        CaseError: with every fault of the file (of more than 1,000 the first), each with line, JSON pointer and what
-            would be right.
+        CaseError: with every fault of the file (of more than 1,000 the first), each with line, JSON pointer and
+            what would be right.
 
     """
     document = read_document(path, shown)
@@ -156,7 +156,9 @@ def _is_tools_list(value: Mapping[str, Any]) -> bool:
     """Whether a file is what a server answered, or a recording of it, and no catalog of our own."""
     tools = value.get("tools")
     own_keys = ("toolRef", "serverId")
-    holds_own = isinstance(tools, list) and any(key in tool for tool in tools if isinstance(tool, dict) for key in own_keys)
+    holds_own = isinstance(tools, list) and any(
+        key in tool for tool in tools if isinstance(tool, dict) for key in own_keys
+    )
     return "servers" not in value and not holds_own
 
 

@@ -108,12 +108,20 @@ class ErgonomicsCase:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to the broker in a workload."""
+    """One request to the broker in a workload.
+
+    Attributes:
+        operation: what is asked for.
+        query: what is searched for, for `find`.
+        tool_ref: the tool, for `describe` and `call`.
+        arguments: the call's arguments; None stands for an example made from the tool's schema.
+
+    """
 
     operation: Operation
     query: str = ""
     tool_ref: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,7 @@ class TokensWorkload:
     Attributes:
         query: what is searched for.
         tool_ref: the tool that does it.
-        arguments: its arguments.
+        arguments: its arguments; None stands for an example made from its schema.
         source: where the workload stands.
 
     """
@@ -134,7 +142,7 @@ class TokensWorkload:
 
     query: str
     tool_ref: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] | None
     source: Source
 
 

@@ -241,7 +241,7 @@ def _workloads(
 
 
 def _request(value: Mapping[str, Any]) -> Request:
-    return Request(value["operation"], value.get("query", ""), value.get("toolRef", ""), value.get("arguments", {}))
+    return Request(value["operation"], value.get("query", ""), value.get("toolRef", ""), value.get("arguments"))
 
 
 def _repeated(shown: Path, named: Iterable[tuple[str | None, int]]) -> list[Problem]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.cases.files import case_files
 from pytest_tooleval.cases.jsontext import decode_document
 from pytest_tooleval.cases.load import cases_of, load_fixture_file
 from pytest_tooleval.errors import CaseError, Problem
@@ -68,7 +68,7 @@ class FixtureRegistry:
 
     def add_folder(self, folder: Path) -> None:
         """Add the fixtures of every JSON file below a folder, in the order of their paths."""
-        for path in fixture_files(folder):
+        for path in case_files(folder, ".json"):
             self.add_file(path)
 
     def add_bundled(self) -> None:
@@ -82,20 +82,6 @@ class FixtureRegistry:
             if earlier is not case:
                 message = f"the id {case.id!r} is registered already, by {earlier.source.path}"
                 self._problems.append(Problem(case.source.path, message, case.source.line))
-
-
-def fixture_files(folder: Path) -> list[Path]:
-    """Return the case files below a folder, sorted; schemas and hidden files are none, links are not entered."""
-    found = []
-    for parent, subfolders, names in os.walk(folder):
-        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
-        found += [Path(parent, name) for name in names if is_fixture_file(name)]
-    return sorted(found)
-
-
-def is_fixture_file(name: str) -> bool:
-    """Whether a file of this name in a fixtures folder holds cases."""
-    return name.endswith(".json") and not name.endswith(".schema.json") and not name.startswith(".")
 
 
 def _caller() -> tuple[Path, int]:

@@ -14,6 +14,7 @@ from pytest_tooleval.agent.loop import Agent, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import WorktreeError, nearest
+from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.measures.tool_use import count_errors, redundant_calls
 from pytest_tooleval.measures.verify import (
     Behaviour,
@@ -28,8 +29,6 @@ from pytest_tooleval.providers.provider import Provider
 from pytest_tooleval.tools.registry import Offer, ToolRegistry
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
 from pytest_tooleval.transcript import Run, TraceEntry
-
-FAMILY = "tool_use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,30 @@ class ToolUseRunner:
             return ToolUseResult(Run("error", detail=str(error)))
         result = _judge(case, run, behaviour, kept)
         return result if result.passed else replace(result, hints=tuple(_hints(case, offer)))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseTarget:
+    """A model, reached through an opened provider."""
+
+    name: str
+    provider: Provider
+    runner: ToolUseRunner
+
+    def cannot_run(self, case: ToolUseCase) -> str | None:
+        """Return the provider's reason to skip the case, or None."""
+        return self.provider.cannot_run(case)
+
+    def measure(self, case: ToolUseCase) -> CaseOutcome:
+        """Let the model work on the case once, and judge what it did."""
+        result = self.runner.run(case, self.provider)
+        ended = result.run.status in {"ok", "truncated"}
+        error = "" if ended else result.run.detail
+        return CaseOutcome(result.passed, record(case, result), error, result.worktree)
+
+    def close(self) -> None:
+        """Release the provider's connections."""
+        self.provider.close()
 
 
 def _behaviour(run: Run, worktree: Path, files: Mapping[str, Any]) -> Behaviour:

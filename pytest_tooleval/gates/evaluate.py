@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from pytest_tooleval.gates.plan import PlannedGate
 from pytest_tooleval.gates.scopes import Scopes
+from pytest_tooleval.measures.gold import GOLD_METRICS
 from pytest_tooleval.measures.measurement import Measurement
-from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+from pytest_tooleval.measures.tool_use import tool_use_metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def evaluate_gates(
 
     """
     scopes = Scopes(measurements)
-    return [_evaluate(gate, scopes.of(gate.gate, gate.target), min_measured) for gate in planned]
+    demanding = [gate for gate in planned if not gate.gate.tracked_only]
+    return [_evaluate(gate, scopes.of(gate.gate, gate.target), min_measured) for gate in demanding]
 
 
 def _evaluate(planned: PlannedGate, scope: Sequence[Measurement], min_measured: float) -> GateResult:
@@ -63,11 +65,11 @@ def _evaluate(planned: PlannedGate, scope: Sequence[Measurement], min_measured: 
     skipped = _why_skipped(planned, scope)
     if skipped:
         return _unevaluated(planned, scope, skipped)
-    totals = total(scope)
-    actual = _actual(planned, totals, scope)
+    actual = _actual(planned, scope)
+    measured = len({(measurement.file, measurement.id) for measurement in scope if measurement.measured})
     demanded = planned.cases * min_measured
-    if totals.measured < demanded and not _close(totals.measured, demanded):
-        detail = f"not measured: {totals.measured} of {planned.cases} cases measured"
+    if measured < demanded and not _close(measured, demanded):
+        detail = f"not measured: {measured} of {planned.cases} cases measured"
         return GateResult(planned, actual, detail=detail)
     if actual is None:
         return _without_data(planned)
@@ -82,11 +84,13 @@ def _no_cases(planned: PlannedGate) -> str:
 
 
 def _why_skipped(planned: PlannedGate, scope: Sequence[Measurement]) -> str:
+    if planned.missing_leg:
+        return planned.missing_leg
     if planned.broken_files:
         return "not evaluated: files of the corpus could not be loaded"
     if planned.selected < planned.cases:
         return f"not evaluated: {planned.selected} of {planned.cases} cases selected"
-    skipped = len({measurement.id for measurement in scope if measurement.verdict == "skipped"})
+    skipped = len({(m.file, m.id) for m in scope if m.verdict == "skipped"})
     if skipped:
         return f"not evaluated: {skipped} of {planned.cases} cases skipped"
     return ""
@@ -95,7 +99,7 @@ def _why_skipped(planned: PlannedGate, scope: Sequence[Measurement]) -> str:
 def _unevaluated(planned: PlannedGate, scope: Sequence[Measurement], reason: str) -> GateResult:
     """Skip the gate, or fail it when misses were left to it that now nobody would count."""
     waiting = dict.fromkeys(m.id for m in scope if m.deferred and planned.judges(m))
-    if waiting and planned.whole:
+    if waiting and planned.whole and not planned.missing_leg:
         return GateResult(planned, detail=f"{reason}, and {', '.join(waiting)} missed")
     return GateResult(planned, skipped=reason)
 
@@ -106,22 +110,12 @@ def _without_data(planned: PlannedGate) -> GateResult:
     return GateResult(planned, detail=f"no data: no case of the scope has a value for {planned.gate.metric}")
 
 
-def _actual(planned: PlannedGate, totals: ToolUseTotals, scope: Sequence[Measurement]) -> float | None:
-    match planned.gate.metric:
-        case "accuracy":
-            return totals.accuracy
-        case "passRate":
-            return totals.pass_rate
-        case "redundant":
-            return totals.redundant
-        case "errors":
-            return totals.errors
-        case "tokens":
-            return totals.tokens
-        case "mustPass":
-            return float(len(planned.gate.ids) - len(_not_passed(planned, scope)))
-        case metric:
-            raise ValueError(f"unknown metric {metric}")
+def _actual(planned: PlannedGate, scope: Sequence[Measurement]) -> float | None:
+    gate = planned.gate
+    if gate.metric == "mustPass":
+        return float(len(gate.ids) - len(_not_passed(planned, scope)))
+    metrics = tool_use_metrics if gate.family == "tool_use" else GOLD_METRICS[gate.family]
+    return metrics(scope)[gate.metric]
 
 
 def _not_passed(planned: PlannedGate, scope: Sequence[Measurement]) -> list[str]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_tooleval.gates.scopes import Scopes
-from pytest_tooleval.gates.thresholds import Gate
+from pytest_tooleval.gates.thresholds import OVERALL, Gate
 from pytest_tooleval.measures.measurement import Measurement
+
+NO_SEMANTIC_LEG = "semantic leg did not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,7 @@ class PlannedCase:
     """A case of a corpus on one target, as a gate sees it before the run.
 
     Attributes:
+        family: the case's family.
         corpus: the case's corpus.
         id: the case.
         tags: its tags.
@@ -25,6 +28,7 @@ class PlannedCase:
 
     """
 
+    family: str
     corpus: str
     id: str
     tags: tuple[str, ...]
@@ -44,6 +48,8 @@ class PlannedGate:
         selected: those of them that are to be run.
         skipped: those that are known beforehand not to be measured.
         broken_files: whether files of the corpus could not be loaded, so that its cases are not all known.
+        labelled: whether the gate's name needs the target.
+        missing_leg: why the gate cannot be evaluated on this target whatever is selected, else empty.
 
     """
 
@@ -53,11 +59,13 @@ class PlannedGate:
     selected: int
     skipped: int
     broken_files: bool = False
+    labelled: bool = True
+    missing_leg: str = ""
 
     @property
     def name(self) -> str:
-        """The gate's name with its target."""
-        return f"{self.gate.name}[{self.target}]"
+        """The gate's name, with its target where there are several to tell apart."""
+        return f"{self.gate.name}[{self.target}]" if self.labelled else self.gate.name
 
     @property
     def whole(self) -> bool:
@@ -65,26 +73,26 @@ class PlannedGate:
         return self.selected == self.cases and not self.skipped and not self.broken_files
 
     def judges(self, measurement: Measurement) -> bool:
-        """Whether a miss counts in this gate's number, so that the gate can decide about it."""
+        """Whether a miss counts in this gate's number, so that the gate can decide about it.
+
+        In gold sets a scope that is tracked, or whose gate is skipped for a leg that did not run, decides too:
+        somebody has looked at it and demands nothing.
+        """
         gate = self.gate
-        if measurement.target != self.target:
+        if (measurement.family, measurement.corpus, measurement.target) != (gate.family, gate.corpus, self.target):
             return False
-        if not gate.covers(measurement.corpus, measurement.id, measurement.tags):
+        if gate.ids:
+            return measurement.id in gate.ids
+        if gate.scope != OVERALL and gate.scope not in measurement.tags:
             return False
-        if gate.metric == "accuracy":
-            return measurement.record.get("accuracy") == 0
-        return gate.metric in {"passRate", "mustPass"}
+        if gate.family != "tool_use":
+            return True
+        return gate.metric == "passRate" or (gate.metric == "accuracy" and measurement.record.get("accuracy") == 0)
 
     def to_plain(self) -> dict[str, Any]:
         """Return built-in types only."""
-        return {
-            "gate": self.gate.to_plain(),
-            "target": self.target,
-            "cases": self.cases,
-            "selected": self.selected,
-            "skipped": self.skipped,
-            "broken_files": self.broken_files,
-        }
+        fields = {field: getattr(self, field) for field in self.__slots__ if field != "gate"}
+        return {**fields, "gate": self.gate.to_plain()}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> PlannedGate:
@@ -95,27 +103,36 @@ class PlannedGate:
 def plan_gates(
     gates: Sequence[Gate],
     cases: Iterable[PlannedCase],
-    targets: Sequence[str],
+    targets: Mapping[str, Sequence[str]],
     broken: frozenset[str] = frozenset(),
+    without_semantic_leg: frozenset[str] = frozenset(),
 ) -> list[PlannedGate]:
     """Count for each gate and target what the run covers.
 
     Args:
         gates: the gates of every corpus that was collected.
         cases: every case of these corpora on every target, selected or not.
-        targets: the targets' names, in the order in which gates are reported.
+        targets: for each family the targets' names, in the order in which gates are reported.
         broken: corpora with files that could not be loaded.
+        without_semantic_leg: targets on which only lexical search runs.
 
     """
     scopes = Scopes(cases)
     return [
-        _planned(gate, target, scopes.of(gate, target), gate.corpus in broken)
+        _planned(
+            gate,
+            target,
+            scopes.of(gate, target),
+            broken_files=gate.corpus in broken,
+            labelled=gate.family == "tool_use" or len(targets[gate.family]) > 1,
+            missing_leg=NO_SEMANTIC_LEG if gate.requires_semantic_leg and target in without_semantic_leg else "",
+        )
         for gate in gates
-        for target in targets
+        for target in targets.get(gate.family, ())
     ]
 
 
-def _planned(gate: Gate, target: str, scope: Sequence[PlannedCase], broken_files: bool) -> PlannedGate:
+def _planned(gate: Gate, target: str, scope: Sequence[PlannedCase], **more: Any) -> PlannedGate:
     chosen = [case for case in scope if case.selected]
     skipped = sum(bool(case.skipped) for case in chosen)
-    return PlannedGate(gate, target, len(scope), len(chosen), skipped, broken_files)
+    return PlannedGate(gate, target, len(scope), len(chosen), skipped, **more)

@@ -16,15 +16,9 @@ Comparator: TypeAlias = Literal["min", "max"]
 THRESHOLDS_FILE = "thresholds.json"
 THRESHOLDS_SCHEMA = Schema("thresholds")
 OVERALL = "overall"
-_TOOL_USE_METRICS: Mapping[str, tuple[str, Comparator]] = {
-    "accuracyMin": ("accuracy", "min"),
-    "passRateMin": ("passRate", "min"),
-    "redundantMax": ("redundant", "max"),
-    "errorsMax": ("errors", "max"),
-    "tokensMax": ("tokens", "max"),
-}
+FLAT_FAMILIES = ("invocation", "ergonomics", "tokens", "cache")
 _IDS_KEY = "must_pass"
-_KNOWN_KEYS = (*_TOOL_USE_METRICS, _IDS_KEY)
+_TOOL_USE_KEYS = ("accuracyMin", "passRateMin", "redundantMax", "errorsMax", "tokensMax", _IDS_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +27,15 @@ class Gate:
 
     Attributes:
         family: the family that is gated.
-        scope: `overall` or a tag.
-        metric: the metric's name in the result file.
+        scope: `overall`, or a tag or category.
+        metric: the metric's name in the result file; empty for a scope that is tracked and not gated.
         comparator: whether the metric must be at least or at most the threshold.
         threshold: the bound, itself included.
         corpus: the corpus that it governs, as a path relative to the root folder.
         file: the threshold file, likewise.
         line: 1-based line in the file.
         ids: the cases that must pass, for `must_pass` only.
+        requires_semantic_leg: whether the gate is to be skipped where only lexical search ran.
 
     """
 
@@ -53,19 +48,19 @@ class Gate:
     file: str
     line: int
     ids: tuple[str, ...] = ()
+    requires_semantic_leg: bool = False
+
+    @property
+    def tracked_only(self) -> bool:
+        """Whether nothing is demanded of the scope."""
+        return not self.metric
 
     @property
     def name(self) -> str:
         """The gate's name, the target left out."""
+        if self.family in FLAT_FAMILIES:
+            return f"{self.family}.{self.metric}"
         return f"{self.family}.{self.scope}.{self.metric}"
-
-    def covers(self, corpus: str, case_id: str, tags: tuple[str, ...]) -> bool:
-        """Whether a case is in the gate's scope; ids name their cases, whatever tags these have."""
-        if corpus != self.corpus:
-            return False
-        if self.ids:
-            return case_id in self.ids
-        return self.scope == OVERALL or self.scope in tags
 
     def to_plain(self) -> dict[str, Any]:
         """Return built-in types only."""
@@ -89,7 +84,7 @@ def load_thresholds(path: Path, shown: Path, corpus: str) -> list[Gate]:
     faults = list(_faults(value))
     if faults:
         raise CaseError([_problem(document, fault) for fault in faults])
-    return list(_tool_use_gates(document, value.get("tool_use", {}), corpus))
+    return [*_tool_use_gates(document, value.get("tool_use", {}), corpus), *_gold_gates(document, value, corpus)]
 
 
 def unknown_ids(gates: Sequence[Gate], known: Iterable[str]) -> list[Problem]:
@@ -117,15 +112,15 @@ def _faults(value: Any) -> Iterator[Fault]:
 
 def _repeated_gates(section: Mapping[str, Any]) -> Iterator[Fault]:
     for key in section.get(OVERALL, ()):
-        if key in _KNOWN_KEYS and key in section:
+        if key in _TOOL_USE_KEYS and key in section:
             yield Fault(("tool_use", OVERALL, key), f"{key!r} stands beside {OVERALL!r} as well; keep one of them")
 
 
 def _as_unknown_gate(fault: Fault, value: Mapping[str, Any]) -> Fault:
     """Word the fault of a misspelt gate, which the schema takes for a tag, as what it is."""
     match fault.path:
-        case ("tool_use", str(key)) if key not in _KNOWN_KEYS and not isinstance(value["tool_use"][key], dict):
-            hint = nearest(key, _KNOWN_KEYS) or f"; known are: {', '.join(_KNOWN_KEYS)}"
+        case ("tool_use", str(key)) if key not in _TOOL_USE_KEYS and not isinstance(value["tool_use"][key], dict):
+            hint = nearest(key, _TOOL_USE_KEYS) or f"; known are: {', '.join(_TOOL_USE_KEYS)}"
             return Fault(fault.path, f"unknown gate {key!r}{hint}; the gates of a tag are an object")
         case _:
             return fault
@@ -136,22 +131,47 @@ def _problem(document: Document, fault: Fault) -> Problem:
 
 
 def _tool_use_gates(document: Document, section: Mapping[str, Any], corpus: str) -> Iterator[Gate]:
-    yield from _scope_gates(document, OVERALL, section, ("tool_use",), corpus)
+    own = {key: threshold for key, threshold in section.items() if key in _TOOL_USE_KEYS}
+    yield from _scope_gates(document, corpus, OVERALL, own, ("tool_use",))
     for scope, thresholds in section.items():
-        if scope not in _KNOWN_KEYS and not scope.startswith("_"):
-            yield from _scope_gates(document, scope, thresholds, ("tool_use", scope), corpus)
+        if scope not in own and not scope.startswith("_"):
+            yield from _scope_gates(document, corpus, scope, thresholds, ("tool_use", scope))
+
+
+def _gold_gates(document: Document, value: Mapping[str, Any], corpus: str) -> Iterator[Gate]:
+    for scope, thresholds in value.get("discovery", {}).items():
+        if not scope.startswith("_"):
+            yield from _gates_or_tracked(document, corpus, scope, thresholds, ("discovery", scope))
+    for family in FLAT_FAMILIES:
+        if family in value:
+            yield from _gates_or_tracked(document, corpus, OVERALL, value[family], (family,))
+
+
+def _gates_or_tracked(
+    document: Document, corpus: str, scope: str, thresholds: Mapping[str, Any], pointer: tuple[str, ...]
+) -> Iterator[Gate]:
+    """Yield a scope's gates, or one that demands nothing: it says that the scope is looked at on purpose."""
+    gates = list(_scope_gates(document, corpus, scope, thresholds, pointer))
+    tracked = Gate(pointer[0], scope, "", "min", 0, corpus, document.path.as_posix(), document.line_of(pointer))
+    yield from gates or [tracked]
 
 
 def _scope_gates(
-    document: Document, scope: str, thresholds: Mapping[str, Any], pointer: tuple[str, ...], corpus: str
+    document: Document, corpus: str, scope: str, thresholds: Mapping[str, Any], pointer: tuple[str, ...]
 ) -> Iterator[Gate]:
-    file = document.path.as_posix()
+    semantic = bool(thresholds.get("requiresSemanticLeg", False))
     for key, threshold in thresholds.items():
-        if key not in _KNOWN_KEYS:
-            continue
-        line = document.line_of((*pointer, key))
-        if key == _IDS_KEY:
-            yield Gate("tool_use", scope, "mustPass", "min", len(threshold), corpus, file, line, tuple(threshold))
-        else:
-            metric, comparator = _TOOL_USE_METRICS[key]
-            yield Gate("tool_use", scope, metric, comparator, threshold, corpus, file, line)
+        ids = tuple(threshold) if key == _IDS_KEY else ()
+        demand = _demand(key, threshold)
+        if demand is not None:
+            line = document.line_of((*pointer, key))
+            yield Gate(pointer[0], scope, *demand, corpus, document.path.as_posix(), line, ids, semantic)
+
+
+def _demand(key: str, threshold: Any) -> tuple[str, Comparator, float] | None:
+    """Return metric, comparator and bound of a key such as `passRateMin`; None for notes and other keys."""
+    if key == _IDS_KEY:
+        return "mustPass", "min", len(threshold)
+    if key.startswith("_") or key[-3:] not in {"Min", "Max"}:
+        return None
+    return key[:-3], "min" if key.endswith("Min") else "max", threshold

@@ -1,7 +1,7 @@
 """Ranking measures over a ranked list of tool refs and the refs that are acceptable.
 
-Every measure reads a list as one that holds each ref once: of a repeated ref the first place counts, and what follows
-moves up. So all of them lie in [0, 1], and none is above what the ideal ranking gets.
+Every measure reads a list as one that holds each ref once: of a repeated ref the first place counts, and what
+follows moves up. So no ranking gets more than the ideal one.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ def reciprocal_rank(ranked: Iterable[str], acceptable: Collection[str]) -> float
 def expected_rank(scored: Sequence[tuple[str, float]], acceptable: Collection[str]) -> float | None:
     """Return the expected rank of the first acceptable ref when equal scores stand in random order.
 
-    Of `n` refs that share the score of the best acceptable one, `r` of them acceptable, with `a` refs scored higher:
-    a + (n + 1) / (r + 1), the mean place of the first of `r` among `n` in random order. Without ties it is the rank.
+    With `a` refs scored higher than the best acceptable one and `n` refs that share its score, `r` of them
+    acceptable: a + (n + 1) / (r + 1), for that is the mean place of the first of `r` among `n` in random order.
+    Without ties it is the rank.
 
     Args:
-        scored: refs with their scores, best first. Scores tie when they differ by float noise only (1e-9, relative).
+        scored: refs with their scores, best first. Scores tie when they differ by float noise only (1e-9 of them).
         acceptable: the refs that fit.
 
     Returns:
@@ -76,8 +77,8 @@ def is_wrong_server(
 ) -> bool:
     """Whether the first ref is the right operation on the wrong server.
 
-    It is not acceptable, no acceptable ref is on its server, and one of them begins with the same operation: the first
-    word of the name, `search` in `search_pages` and `searchPages`.
+    It is not acceptable, no acceptable ref is on its server, and one of them begins with the same operation: the
+    first word of the name, `search` in `search_pages` and `searchPages`.
 
     Args:
         ranked: refs, best first; an empty list is a miss of another kind.

@@ -58,6 +58,19 @@ class ToolUseTotals:
     seconds: float | None
 
 
+def tool_use_metrics(measurements: Iterable[Measurement]) -> dict[str, float | None]:
+    """Return the totals by the names that they have in the result file."""
+    totals = total(measurements)
+    return {
+        "accuracy": totals.accuracy,
+        "passRate": totals.pass_rate,
+        "calls": totals.calls,
+        "redundant": totals.redundant,
+        "errors": totals.errors,
+        "tokens": totals.tokens,
+    }
+
+
 def total(measurements: Iterable[Measurement]) -> ToolUseTotals:
     """Aggregate the measurements of one target."""
     by_case: dict[tuple[str, str], list[Measurement]] = {}

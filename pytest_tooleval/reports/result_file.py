@@ -17,6 +17,7 @@ from typing import Any
 from pytest_tooleval.gates.evaluate import GateResult
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.tool_use import ToolUseTotals
+from pytest_tooleval.reports.gold_sections import gold_sections
 from pytest_tooleval.reports.suite_result import SuiteResult
 
 SCHEMA = "tooleval/v1"
@@ -31,14 +32,16 @@ def result_document(result: SuiteResult, root: Path) -> dict[str, Any]:
         root: the root folder, whose git commit is noted.
 
     """
+    sections: dict[str, Any] = {}
+    if tool_use := result.of_family("tool_use"):
+        by_target = {target: _totals(totals) for target, totals in result.totals().items()}
+        sections["toolUse"] = {"byTarget": by_target, "cases": [_case(measurement) for measurement in tool_use]}
     return {
         "schema": SCHEMA,
         "generatedAt": datetime.now(UTC).isoformat(timespec="seconds"),
         "provenance": _provenance(result, root),
-        "toolUse": {
-            "byTarget": {target: _totals(totals) for target, totals in result.totals().items()},
-            "cases": [_case(measurement) for measurement in result.measurements],
-        },
+        **sections,
+        **gold_sections(result, _case),
         "gates": [_gate(gate) for gate in result.gates],
         "notes": list(result.notes),
         "interrupted": result.interrupted,

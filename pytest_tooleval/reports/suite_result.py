@@ -18,7 +18,7 @@ class SuiteResult:
     Attributes:
         measurements: one for each item that ended, sorted by place, target and trial.
         gates: what became of each gate.
-        targets: the targets' names in the order of the options.
+        targets: the names of the models in the order of the options.
         selected: items that were to be run.
         notes: what a reader should know of the cases themselves.
         interrupted: whether the run was ended from outside.
@@ -32,13 +32,14 @@ class SuiteResult:
     notes: tuple[str, ...] = ()
     interrupted: bool = False
 
-    def of_target(self, target: str) -> list[Measurement]:
-        """Return the measurements of one target."""
-        return [measurement for measurement in self.measurements if measurement.target == target]
+    def of_family(self, family: str) -> list[Measurement]:
+        """Return the measurements of one family."""
+        return [measurement for measurement in self.measurements if measurement.family == family]
 
     def totals(self) -> dict[str, ToolUseTotals]:
-        """Return the metrics by target."""
-        return {target: total(self.of_target(target)) for target in self.targets}
+        """Return the metrics of tool use by target."""
+        cases = self.of_family("tool_use")
+        return {target: total(case for case in cases if case.target == target) for target in self.targets}
 
     @property
     def nothing_measured(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -14,13 +13,22 @@ from pytest_tooleval.gates.evaluate import GateResult, shown_apart
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+from pytest_tooleval.reports.gold_summary import gold_blocks, gold_notes
 from pytest_tooleval.reports.suite_result import SuiteResult
+from pytest_tooleval.reports.tables import share_text, summary_table
 
 MOST_ROWS = 200
 LEAST_WIDTH = 72
 _NUMBERS = ("accuracy", "pass", "calls", "redundant", "errors", "tokens")
 _MOCK_NOTE = "provider mock plays the fixtures' scripts: these numbers measure fixtures and tools, not a model"
 _STYLES = {"passed": "green", "missed": "red", "error": "red", "skipped": "yellow"}
+
+
+def summary_title(result: SuiteResult) -> str:
+    """Return what the summary is about."""
+    families = {measurement.family for measurement in result.measurements}
+    titles = ["tool use"] if "tool_use" in families else []
+    return " and ".join([*titles, "gold sets"] if families - {"tool_use"} else titles)
 
 
 def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
@@ -43,12 +51,8 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
         legacy_windows=False,
     )
     with console.capture() as capture:
-        console.print(_case_table(result))
-        for line in [*_hidden_rows(result), *_measured_counts(result)]:
-            console.print(Text(printable(line)))
-        if len(result.targets) > 1:
-            console.print()
-            console.print(_side_by_side(result.totals()))
+        for block in (*tool_use_blocks(result), *gold_blocks(result)):
+            console.print(block)
         if result.gates:
             console.print()
             console.print(_gate_table(result.gates))
@@ -57,10 +61,22 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
     return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
 
 
+def tool_use_blocks(result: SuiteResult) -> Iterator[Table | Text]:
+    """Yield what is printed of tool use."""
+    if not result.of_family("tool_use"):
+        return
+    yield _case_table(result)
+    for line in [*_hidden_rows(result), *_measured_counts(result)]:
+        yield Text(printable(line))
+    if len(result.targets) > 1:
+        yield Text()
+        yield _side_by_side(result.totals())
+
+
 def _case_table(result: SuiteResult) -> Table:
     several = len(result.targets) > 1
     names = ["fixture", "target"] if several else ["fixture"]
-    table = _table(*names, *_NUMBERS, "status", text=frozenset({*names, "status"}))
+    table = summary_table(*names, *_NUMBERS, "status", text=frozenset({*names, "status"}))
     for trials in _shown_rows(result):
         first = trials[0]
         name = [first.id, first.target] if several else [first.id]
@@ -74,7 +90,7 @@ def _case_table(result: SuiteResult) -> Table:
 def _rows(result: SuiteResult) -> list[list[Measurement]]:
     """Return the measurements of each case and target, trials together."""
     rows: dict[tuple[str, str, str], list[Measurement]] = {}
-    for measurement in result.measurements:
+    for measurement in result.of_family("tool_use"):
         rows.setdefault((measurement.corpus, measurement.id, measurement.target), []).append(measurement)
     return list(rows.values())
 
@@ -98,20 +114,10 @@ def _measured_counts(result: SuiteResult) -> Iterator[str]:
         yield f"{target}: {totals.measured} of {totals.n} measured"
 
 
-def _table(*columns: str, text: frozenset[str] = frozenset()) -> Table:
-    """Return a table in which only text columns are folded where the terminal is too narrow: numbers stay whole."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold underline")
-    for column in columns:
-        is_text = column in text
-        justify: Literal["left", "right"] = "left" if is_text else "right"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=not is_text, min_width=len(column))
-    return table
-
-
 def _numbers(totals: ToolUseTotals, trials: Sequence[Measurement]) -> Iterator[str]:
     measured = [trial for trial in trials if trial.measured]
     passed = sum(trial.verdict == "passed" for trial in measured)
-    yield _share(totals.accuracy)
+    yield share_text(totals.accuracy)
     if len(trials) > 1:
         yield f"{passed}/{len(measured)}"
     else:
@@ -121,8 +127,8 @@ def _numbers(totals: ToolUseTotals, trials: Sequence[Measurement]) -> Iterator[s
 
 
 def _total_numbers(totals: ToolUseTotals) -> Iterator[str]:
-    yield _share(totals.accuracy)
-    yield _share(totals.pass_rate)
+    yield share_text(totals.accuracy)
+    yield share_text(totals.pass_rate)
     for number in (totals.calls, totals.redundant, totals.errors, totals.tokens):
         yield _count(number)
 
@@ -137,10 +143,6 @@ def _status_word(measurement: Measurement) -> str:
     return str(measurement.record.get("status", measurement.verdict)) if measurement.record else measurement.verdict
 
 
-def _share(number: float | None) -> str:
-    return "-" if number is None else f"{number:.2f}"
-
-
 def _count(number: float | None) -> str:
     if number is None:
         return "-"
@@ -148,11 +150,11 @@ def _count(number: float | None) -> str:
 
 
 def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
-    table = _table("metric", *totals, text=frozenset({"metric"}))
+    table = summary_table("metric", *totals, text=frozenset({"metric"}))
     rows: tuple[tuple[str, Iterable[str]], ...] = (
         ("measured", (f"{t.measured} of {t.n}" for t in totals.values())),
-        ("accuracy", (_share(t.accuracy) for t in totals.values())),
-        ("pass rate", (_share(t.pass_rate) for t in totals.values())),
+        ("accuracy", (share_text(t.accuracy) for t in totals.values())),
+        ("pass rate", (share_text(t.pass_rate) for t in totals.values())),
         ("calls", (_count(t.calls) for t in totals.values())),
         ("redundant", (_count(t.redundant) for t in totals.values())),
         ("errors", (_count(t.errors) for t in totals.values())),
@@ -165,7 +167,7 @@ def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
 
 
 def _gate_table(gates: Iterable[GateResult]) -> Table:
-    table = _table("gate", "bound", "actual", "result", text=frozenset({"gate", "bound", "result"}))
+    table = summary_table("gate", "bound", "actual", "result", text=frozenset({"gate", "bound", "result"}))
     for gate in gates:
         sign = "≥" if gate.planned.gate.comparator == "min" else "≤"
         word, style = (
@@ -189,6 +191,7 @@ def _notes(result: SuiteResult) -> Iterator[str]:
     else:
         yield from (f"not measured: {line}" for line in result.unmeasured())
     yield from (f"note: {note}" for note in result.notes)
+    yield from gold_notes(result)
     for measurement in result.measurements:
         for note in measurement.record.get("notes", ()):
             yield f"note: {measurement.id} [{measurement.target}]: {note}"

@@ -1,0 +1,90 @@
+"""Discovery: a search is asked for what a row wants, and its ranking is compared with the acceptable tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_tooleval.broker.engine import Engine, EngineAnswer
+from pytest_tooleval.broker.search import ToolSearch
+from pytest_tooleval.cases.gold import DiscoveryRow
+from pytest_tooleval.measures.gold import REFUSALS
+from pytest_tooleval.measures.outcome import CaseOutcome
+from pytest_tooleval.measures.ranking import expected_rank, first_rank, is_wrong_server
+
+DEPTH = 1000
+SHOWN = 5
+LEXICAL_SHORTCUT = "lexical search alone finds it at rank 1, so the row does not measure meaning"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryTarget:
+    """A search over one corpus's catalog.
+
+    Attributes:
+        name: how it is called.
+        engine: what is asked.
+        lexical: the reference lexical search over the same catalog, which `semantic` rows are checked against.
+
+    """
+
+    name: str
+    engine: Engine
+    lexical: ToolSearch
+
+    def cannot_run(self, _: DiscoveryRow) -> None:
+        """Every row can be run."""
+
+    def measure(self, row: DiscoveryRow) -> CaseOutcome:
+        """Ask for one row's intent.
+
+        Raises:
+            InfrastructureError: the engine failed.
+
+        """
+        answer = self.engine.search(row.intent, DEPTH)
+        record = _record(row, answer)
+        if row.category == "semantic" and self._is_shortcut(row):
+            record["hygiene"] = LEXICAL_SHORTCUT
+        return CaseOutcome(record["pass"], record)
+
+    def close(self) -> None:
+        """Do nothing: a search holds no connection."""
+
+    def _is_shortcut(self, row: DiscoveryRow) -> bool:
+        best = self.lexical.rank(row.intent, 1)
+        return bool(best) and best[0].ref in row.acceptable
+
+
+def _record(row: DiscoveryRow, answer: EngineAnswer) -> dict[str, Any]:
+    rank = first_rank(answer.refs, row.acceptable)
+    record: dict[str, Any] = {
+        "intent": row.intent,
+        "category": row.category,
+        "acceptable": list(row.acceptable),
+        "pass": _hits(row, answer, rank),
+        "rank": rank,
+        "expectedRank": _expected_rank(row, answer),
+        "decision": answer.decision,
+        "confidence": answer.confidence,
+        "wrongServer": is_wrong_server(answer.refs, row.acceptable) if row.category == "wrong_server" else None,
+        "top": list(answer.refs[:SHOWN]),
+    }
+    if answer.notes:
+        record["notes"] = list(answer.notes)
+    return record
+
+
+def _hits(row: DiscoveryRow, answer: EngineAnswer, rank: int | None) -> bool:
+    if row.category == "no_match":
+        return answer.decision in REFUSALS
+    if row.category == "ambiguous" and answer.decision == "ambiguous":
+        return rank is not None and rank <= SHOWN
+    return rank is not None and rank <= row.k
+
+
+def _expected_rank(row: DiscoveryRow, answer: EngineAnswer) -> float | None:
+    """Return the rank that is to be expected where equal scores stand in random order; None without scores."""
+    if answer.scores is None:
+        return None
+    return expected_rank(list(zip(answer.refs, answer.scores, strict=True)), row.acceptable)

@@ -1,0 +1,109 @@
+"""The targets of a corpus's gold rows: searches for discovery, the reference broker for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pytest_tooleval.broker.broker import Broker
+from pytest_tooleval.broker.decision import Limits
+from pytest_tooleval.broker.downstream import InProcessDownstream
+from pytest_tooleval.broker.engine import Engine, EngineFactory, ReferenceEngine, UserEngine
+from pytest_tooleval.broker.search import ToolSearch
+from pytest_tooleval.broker.semantic import EmbeddingLeg
+from pytest_tooleval.cases.catalog import Catalog
+from pytest_tooleval.families.discovery import DiscoveryTarget
+from pytest_tooleval.families.ergonomics import ErgonomicsTarget
+from pytest_tooleval.families.invocation import InvocationTarget
+from pytest_tooleval.families.target import Target
+from pytest_tooleval.families.workloads import CacheTarget, PerformanceTarget, TokensTarget
+from pytest_tooleval.measures.token_estimates import TokenEstimator
+
+LEXICAL, HYBRID, BROKER = "lexical", "hybrid", "broker"
+REFERENCE_ENGINES = (LEXICAL, HYBRID)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSettings:
+    """What holds for the gold rows of every corpus.
+
+    Attributes:
+        engines: the searches to measure by name; None stands for a reference one.
+        semantic_leg: makes the semantic leg for a catalog, or None where search is lexical.
+        estimator: counts tokens.
+        no_timing: why nothing can be timed in this process, else None.
+
+    """
+
+    engines: Mapping[str, EngineFactory | None]
+    semantic_leg: Callable[[Catalog], EmbeddingLeg] | None
+    estimator: TokenEstimator
+    no_timing: str | None = None
+
+
+class CorpusTargets:
+    """The targets over one catalog, each made when it is first asked for."""
+
+    def __init__(self, catalog: Catalog, settings: GoldSettings) -> None:
+        self._catalog = catalog
+        self._settings = settings
+        self._made: dict[str, tuple[Target, ...]] = {}
+
+    def of(self, family: str) -> tuple[Target, ...]:
+        """Return the targets of a family's cases.
+
+        Raises:
+            ConfigError: an engine could not be made.
+
+        """
+        if family not in self._made:
+            self._made[family] = tuple(self._make(family))
+        return self._made[family]
+
+    def close(self) -> None:
+        """Release what was made."""
+        for targets in self._made.values():
+            for target in targets:
+                target.close()
+
+    def _make(self, family: str) -> Sequence[Target]:
+        if family == "discovery":
+            return [DiscoveryTarget(name, self._engine(name), self._lexical) for name in self._settings.engines]
+        broker, estimator = self._broker, self._settings.estimator
+        makers: Mapping[str, Callable[[], Target]] = {
+            "invocation": lambda: InvocationTarget(BROKER, self._catalog, self._search),
+            "ergonomics": lambda: ErgonomicsTarget(BROKER, broker),
+            "tokens": lambda: TokensTarget(BROKER, broker, estimator),
+            "cache": lambda: CacheTarget(BROKER, broker, estimator),
+            "performance": lambda: PerformanceTarget(
+                BROKER, broker, self._lexical, self._semantic, self._settings.no_timing
+            ),
+        }
+        return [makers[family]()]
+
+    def _engine(self, name: str) -> Engine:
+        factory = self._settings.engines[name]
+        if factory is not None:
+            return UserEngine(name, factory, self._catalog)
+        return ReferenceEngine(self._lexical if name == LEXICAL else self._search)
+
+    @cached_property
+    def _semantic(self) -> EmbeddingLeg | None:
+        make = self._settings.semantic_leg
+        return None if make is None else make(self._catalog)
+
+    @cached_property
+    def _lexical(self) -> ToolSearch:
+        return ToolSearch(self._catalog)
+
+    @cached_property
+    def _search(self) -> ToolSearch:
+        leg = self._semantic
+        if leg is None:
+            return self._lexical
+        return ToolSearch(self._catalog, leg, Limits(similarity=leg.relevance_floor))
+
+    @cached_property
+    def _broker(self) -> Broker:
+        return Broker(self._catalog, self._search, InProcessDownstream(self._catalog))

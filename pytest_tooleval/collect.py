@@ -149,8 +149,16 @@ def file_items(parent: pytest.Collector, path: Path, environment: SuiteEnvironme
 def case_items(
     parent: pytest.Collector, found: SuiteCase, environment: SuiteEnvironment, prefix: str
 ) -> Iterator[pytest.Item]:
-    """Yield an item for each target and trial of a case."""
-    targets = environment.targets_of(found)
+    """Yield an item for each target and trial of a case.
+
+    Raises:
+        CollectError: a target could not be made.
+
+    """
+    try:
+        targets = environment.targets_of(found)
+    except ConfigError as error:
+        raise parent.CollectError(str(error)) from None
     trials = environment.trials_of(found.case)
     for target in targets:
         for trial in range(1, trials + 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from typing import Any
 
@@ -23,7 +24,8 @@ class Controller:
         self._config = config
         self._settings = settings
         self._session = session
-        self._measurements: dict[str, Measurement] = {}
+        self._texts: dict[str, str] = {}
+        self._sorted: tuple[Measurement, ...] | None = None
         self._plan_of_workers: RunPlan | None = None
         self._gates: tuple[GateResult, ...] = ()
         self._collection_failed = False
@@ -39,10 +41,10 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the measurement off a report; of an item that is rerun the last one counts."""
-        plain: dict[str, Any] | None = getattr(report, MEASUREMENT_ATTRIBUTE, None)
-        if plain is not None:
-            measurement = Measurement.from_plain(plain)
-            self._measurements[measurement.nodeid] = measurement
+        text: str | None = getattr(report, MEASUREMENT_ATTRIBUTE, None)
+        if text is not None:
+            self._texts[report.nodeid] = text
+            self._sorted = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -70,8 +72,11 @@ class Controller:
             announce(session, [Announcement(f"{suite}::nothing measured", suite, 1, "failed", reason)])
 
     def _sorted_measurements(self) -> tuple[Measurement, ...]:
-        positions = {target: position for position, target in enumerate(self._plan.targets)}
-        return tuple(sorted(self._measurements.values(), key=lambda measurement: measurement.order(positions)))
+        if self._sorted is None:
+            positions = {target: position for position, target in enumerate(self._plan.targets)}
+            measurements = (Measurement.from_plain(json.loads(text)) for text in self._texts.values())
+            self._sorted = tuple(sorted(measurements, key=lambda measurement: measurement.order(positions)))
+        return self._sorted
 
     def _result(self, *, interrupted: bool = False) -> SuiteResult:
         return SuiteResult(

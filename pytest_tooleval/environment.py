@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -13,6 +13,7 @@ import pytest
 
 from pytest_tooleval.agent.loop import DEFAULT_SYSTEM_PROMPT, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
+from pytest_tooleval.broker.embedders.embedder import Embedder
 from pytest_tooleval.broker.embedders.registry import EmbedderRegistry
 from pytest_tooleval.broker.engine import EngineRegistry
 from pytest_tooleval.broker.semantic import EmbeddingLeg
@@ -143,7 +144,7 @@ def _keep_families(suite: Suite, families: Collection[str]) -> None:
 
 
 def _gold_settings(config: pytest.Config, hook: Any, settings: Settings) -> GoldSettings:
-    registry = EngineRegistry()
+    registry = EngineRegistry(REFERENCE_ENGINES)
     hook.pytest_tooleval_register_engines(engines=registry)
     reference = HYBRID if settings.semantic else LEXICAL
     names = settings.engine or (reference,)
@@ -151,23 +152,24 @@ def _gold_settings(config: pytest.Config, hook: Any, settings: Settings) -> Gold
         raise ConfigError("the engine 'hybrid' needs the semantic leg: add --tooleval-semantic")
     engines = {name: None if name in REFERENCE_ENGINES else registry.factory(name) for name in names}
     in_worker = hasattr(config, "workerinput")
+    embedder = _embedder(hook, settings)
     return GoldSettings(
         engines=engines,
-        semantic_leg=_semantic_leg(hook, settings),
+        semantic_leg=None if embedder is None else partial(EmbeddingLeg, embedder=embedder),
         estimator=_estimator(hook, settings),
         no_timing="other worker processes would be timed too; run without -n" if in_worker else None,
+        model=LEXICAL_ONLY if embedder is None else embedder.name,
     )
 
 
-def _semantic_leg(hook: Any, settings: Settings) -> Callable[[Catalog], EmbeddingLeg] | None:
+def _embedder(hook: Any, settings: Settings) -> Embedder | None:
     if not settings.semantic:
         return None
     registry = EmbedderRegistry()
     hook.pytest_tooleval_register_embedders(embedders=registry)
-    embedder = registry.open(
+    return registry.open(
         settings.embedder, settings.embedder_url, timeout=settings.request_timeout, retries=settings.retries
     )
-    return lambda catalog: EmbeddingLeg(catalog, embedder)
 
 
 def _estimator(hook: Any, settings: Settings) -> TokenEstimator:
@@ -178,7 +180,12 @@ def _estimator(hook: Any, settings: Settings) -> TokenEstimator:
 
 def relative_to_root(path: Path, config: pytest.Config) -> Path:
     """Return a file's name in messages and results: relative to the root folder where it lies below it."""
-    return path.relative_to(config.rootpath) if path.is_relative_to(config.rootpath) else path
+    return _relative(path, config.rootpath)
+
+
+@lru_cache(maxsize=4096)
+def _relative(path: Path, root: Path) -> Path:
+    return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def targets_of(settings: Settings) -> tuple[Target, ...]:
@@ -242,11 +249,17 @@ def _load_gates(suite: Suite, shown: Any) -> Iterator[Gate]:
         try:
             gates = load_thresholds(path, shown(path), shown(corpus).as_posix())
             if not suite.faults:
-                _check_ids(gates, (found.case.id for found in suite.cases() if found.corpus.root == corpus))
+                _check_ids(gates, _tool_use_ids(suite, corpus))
         except CaseError as error:
             suite.faults[path] = error
         else:
             yield from gates
+
+
+def _tool_use_ids(suite: Suite, corpus: Path) -> Iterator[str]:
+    for found in suite.cases():
+        if found.corpus.root == corpus and found.case.family == "tool_use":
+            yield found.case.id
 
 
 def _check_ids(gates: list[Gate], known: Iterable[str]) -> None:

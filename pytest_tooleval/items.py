@@ -61,6 +61,10 @@ class CaseItem(pytest.Item):
         if self.outcome is not None and not self.outcome.passed:
             raise MissedError
 
+    def teardown(self) -> None:
+        """Let go of what was measured: the report has it."""
+        self.outcome = None
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return what was expected and what happened in place of a traceback."""
         if self.outcome is not None and isinstance(excinfo.value, MissedError):

@@ -139,6 +139,12 @@ OPTIONS = (
     Option("bundled", "add the bundled fixtures to each suite", "flag", default=False),
     Option("keep-worktrees", "leave the cases' folders and print where they are", "flag", default=False),
     Option("json", "write the result file", metavar="FILE"),
+    Option(
+        "snapshot",
+        "write the result file under its time, and from a whole run that passes the baseline and BENCHMARKS.md",
+        metavar="DIR",
+    ),
+    Option("baseline", "compare with this result file or snapshot", metavar="FILE"),
     Option("strict", "fail on every miss, whatever the gates say", "flag", default=False),
     Option("defer-gates", "in a partial run, leave misses to a later evaluation", "flag", default=False),
     Option(

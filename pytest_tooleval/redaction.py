@@ -13,6 +13,8 @@ from pytest_tooleval.providers.account import Redactor
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST_SECRET = 8
+_SHORT = 60
+_MOST_KNOWN = 10_000
 
 
 class Redaction:
@@ -20,6 +22,7 @@ class Redaction:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
+        self._known: dict[str, str] = {}
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Redaction:
@@ -34,7 +37,12 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text without secrets and lone surrogates."""
-        return self._redactor(clean_text(text))
+        known = self._known.get(text)
+        if known is None:
+            known = self._redactor(clean_text(text))
+            if len(text) <= _SHORT and len(self._known) < _MOST_KNOWN:
+                self._known[text] = known
+        return known
 
     def value(self, value: Any) -> Any:
         """Return a JSON value, of exact built-in types, with every text in it redacted."""

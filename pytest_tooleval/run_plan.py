@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_tooleval.gates.plan import PlannedGate
@@ -20,6 +20,9 @@ class RunPlan:
         targets: the targets' names in the order of the options.
         suites: the suites that were collected, relative to the root folder.
         notes: what the summary should say about the cases themselves.
+        gold_targets: the names of the searches and brokers that are measured, likewise in order.
+        left_out: what of the suites is not to be run, in words; empty when everything is.
+        provenance: what gold sets are measured with, JSON values by their keys in the result file.
 
     """
 
@@ -29,6 +32,9 @@ class RunPlan:
     targets: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    gold_targets: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """Return built-in types only."""
@@ -39,6 +45,9 @@ class RunPlan:
             "targets": list(self.targets),
             "suites": list(self.suites),
             "notes": list(self.notes),
+            "gold_targets": list(self.gold_targets),
+            "left_out": list(self.left_out),
+            "provenance": dict(self.provenance),
         }
 
     @classmethod
@@ -51,4 +60,7 @@ class RunPlan:
             targets=tuple(plain["targets"]),
             suites=tuple(plain["suites"]),
             notes=tuple(plain["notes"]),
+            gold_targets=tuple(plain["gold_targets"]),
+            left_out=tuple(plain["left_out"]),
+            provenance=plain["provenance"],
         )

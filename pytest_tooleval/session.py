@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -128,16 +129,17 @@ class EvalSession:
     def _planned_cases(
         self, environment: SuiteEnvironment, selected: Mapping[Any, int], skipped: Mapping[Any, str]
     ) -> Iterator[PlannedCase]:
+        targets = environment.target_names()
         for found in environment.suite.cases():
             case = found.case
-            for target in environment.targets_of(found):
-                key = (case.family, case.source.path, case.id, target.name)
+            for target in targets[case.family]:
+                key = (case.family, case.source.path, case.id, target)
                 yield PlannedCase(
                     family=case.family,
                     corpus=self._shown(found.corpus.root),
                     id=case.id,
                     tags=tuple(case.tags),
-                    target=target.name,
+                    target=target,
                     selected=selected.get(key, 0) == environment.trials_of(case),
                     skipped=skipped.get(key, ""),
                 )
@@ -180,7 +182,8 @@ class EvalSession:
             report.longrepr = printable(f"{NOT_MEASURED}{error}")
         if isinstance(report.longrepr, str):
             report.longrepr = self._redaction.text(report.longrepr)
-        report.sections = [(title, self._redaction.text(text)) for title, text in report.sections]
+        if report.sections:
+            report.sections = [(title, self._redaction.text(text)) for title, text in report.sections]
         verdict = verdict_of(call, report)
         if verdict is None:
             return
@@ -191,7 +194,8 @@ class EvalSession:
             measurement = item.measurement(verdict, _reason(report), deferred=True)
         elif report.skipped and isinstance(report.longrepr, tuple):
             report.longrepr = (str(item.path), item.found.case.source.line, report.longrepr[2])
-        setattr(report, MEASUREMENT_ATTRIBUTE, self._redaction.value(measurement.to_plain()))
+        plain = self._redaction.value(measurement.to_plain())
+        setattr(report, MEASUREMENT_ATTRIBUTE, json.dumps(plain, ensure_ascii=False))
 
     def _is_left_to_gate(self, measurement: Measurement) -> bool:
         if self._settings.strict or self._config.getoption("runxfail", default=False) or self.plan is None:

@@ -38,6 +38,8 @@ class Settings:
     bundled: bool
     keep_worktrees: bool
     json: Path | None
+    snapshot: Path | None
+    baseline: Path | None
     strict: bool
     defer_gates: bool
     min_measured: float
@@ -65,7 +67,8 @@ def read_settings(config: pytest.Config) -> Settings:
     for name in ("provider_url", "family", "engine"):
         values[name] = tuple(values[name] or ())
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
-    values["json"] = _path(config, "json", values["json"]) if values["json"] else None
+    for name in ("json", "snapshot", "baseline"):
+        values[name] = _path(config, name, values[name]) if values[name] else None
     return Settings(providers=providers or ("mock",), **values)
 
 

@@ -11,51 +11,73 @@ from pytest_tooleval.broker.envelope import CALL_BUDGET, DESCRIBE_BUDGET, FIND_B
 DECISIONS = frozenset({"use", "ambiguous", "no_good_match", "catalog_empty", "empty_query"})
 BUDGET_BYTES: Mapping[str, int] = {"find": FIND_BUDGET, "describe": DESCRIBE_BUDGET, "call": CALL_BUDGET}
 _LEAST_INSTRUCTION = 20
-_BLIND_RETRY = re.compile(r"\b(?:just |simply )?(?:retry|try again|repeat (?:it|the call))\b", re.IGNORECASE)
-_CONDITION = re.compile(
-    r"\b(?:after|before|correct|corrected|do not|don't|if|once|only|unless|until|when|with|without)\b",
+_AGAIN = re.compile(
+    r"\b(?:re-?try(?:ing)?|try (?:\w+ )?again|re-?(?:send|run|submit|issue)|repeat"
+    r"|(?:call|send|run|invoke|issue|submit)\b[^.;:!?]*\bagain)\b",
     re.IGNORECASE,
 )
+_FORBIDDEN = re.compile(r"\b(?:cannot|do not|don't|must not|never|no|not|without)\b", re.IGNORECASE)
+_SAME = re.compile(r"\b(?:as (?:it is|before)|same|unchanged|without (?:any )?chang(?:e|es|ing))\b", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:after|before|correct|corrected|if|once|only|other|unless|until|when|with)\b", re.IGNORECASE
+)
+_CLAUSE_END = re.compile(r"(?<=[.!?;:])\s+")
 
 
 def is_clear_error(answer: Mapping[str, Any]) -> bool:
     """Whether an error has a type and an instruction, and does not invite an unconditional retry."""
-    error = answer.get("error") or {}
+    error = _error_of(answer) or {}
     instruction = str(error.get("agentInstruction") or "")
-    return bool(error.get("type")) and bool(instruction.strip()) and not _invites_blind_retry(instruction)
+    return bool(error.get("type")) and bool(instruction.strip()) and not invites_blind_retry(instruction)
 
 
-def _invites_blind_retry(instruction: str) -> bool:
-    """Whether a sentence asks for the same call again and names no condition."""
-    sentences = re.split(r"(?<=[.!?])\s+", instruction)
-    return any(_BLIND_RETRY.search(sentence) and not _CONDITION.search(sentence) for sentence in sentences)
+def invites_blind_retry(instruction: str) -> bool:
+    """Whether a clause asks for the same call again and names no condition."""
+    return any(map(_is_blind_retry, _CLAUSE_END.split(instruction)))
+
+
+def _is_blind_retry(clause: str) -> bool:
+    again = _AGAIN.search(clause)
+    if again is None or _FORBIDDEN.search(clause, 0, again.start()):
+        return False
+    return _SAME.search(clause) is not None or not _CONDITION.search(clause)
+
+
+def _error_of(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what an answer says of its error, None when it is no error; an error of another shape says nothing."""
+    error = answer.get("error")
+    if not error:
+        return None
+    return error if isinstance(error, Mapping) else {}
 
 
 def is_instructive(answer: Mapping[str, Any]) -> bool:
     """Whether an answer names a concrete next step: what to call, or what to do."""
-    if answer.get("error"):
-        return len(str(answer["error"].get("agentInstruction") or "")) >= _LEAST_INSTRUCTION
-    steps = answer.get("nextActions") or [answer.get("nextAction")]
-    return any(_is_concrete(step) for step in steps)
+    error = _error_of(answer)
+    if error is not None:
+        return _is_sentence(error.get("agentInstruction"))
+    return any(map(_is_concrete, answer.get("nextActions") or [answer.get("nextAction")]))
 
 
 def _is_concrete(step: Any) -> bool:
     if isinstance(step, Mapping):
-        return any(len(str(value)) >= _LEAST_INSTRUCTION for value in step.values()) or len(step) > 1
-    return isinstance(step, str) and len(step) >= _LEAST_INSTRUCTION
+        return any(map(_is_sentence, step.values())) or bool(step.get("tool") and step.get("arguments"))
+    return _is_sentence(step)
+
+
+def _is_sentence(text: Any) -> bool:
+    return isinstance(text, str) and len(text.strip()) >= _LEAST_INSTRUCTION
 
 
 def has_disposition(answer: Mapping[str, Any]) -> bool | None:
     """Whether an error has a type and says if it may be retried; None when the answer is no error."""
-    error = answer.get("error")
-    if not error:
-        return None
-    return bool(error.get("type")) and isinstance(error.get("retryable"), bool)
+    error = _error_of(answer)
+    return None if error is None else bool(error.get("type")) and isinstance(error.get("retryable"), bool)
 
 
 def selected_ref(answer: Mapping[str, Any]) -> str | None:
     """Return the tool that an answer is about."""
-    error = answer.get("error") or {}
+    error = _error_of(answer) or {}
     for holder, key in ((answer, "selectedToolRef"), (answer, "toolRef"), (error, "toolRef")):
         if holder.get(key):
             return str(holder[key])

@@ -259,6 +259,8 @@ def _deepest(error: Any) -> Any:
 def _fault(error: Any) -> str:
     limit, found = error.validator_value, describe(error.instance)
     match error.validator:
+        case None:
+            return f"found {found}; expected nothing here"
         case "required":
             return _missing(error)
         case "type":

@@ -190,7 +190,7 @@ def _parts(value: Any, pointer: str) -> Iterator[dict[str, Any]]:
             inner = pointer + pointer_text((key,))
             if key in _WHOLE_NAMES and isinstance(member, Mapping):
                 yield from (_entry(one, inner + pointer_text((name,))) for name, one in member.items())
-            elif isinstance(member, Mapping | list):
+            elif isinstance(member, Mapping | list) and key != "required":
                 yield _entry(member, inner)
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+from math import isnan
+from numbers import Real
 from typing import Any, Protocol, TypeAlias
 
 from pytest_tooleval.broker.search import ToolSearch
 from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.errors import ConfigError, InfrastructureError, nearest
+from pytest_tooleval.measures.text import cut
+
+_MOST_NAMED = 3
+_MOST_SHOWN = 100
 
 Ranking: TypeAlias = Callable[[str], Iterable[Any]]
 EngineFactory: TypeAlias = Callable[[Catalog], Ranking]
@@ -56,9 +64,8 @@ class ReferenceEngine:
 
     def search(self, query: str, limit: int) -> EngineAnswer:
         """Return the decision and the ranking behind it."""
-        found = self.tools.decide(query, limit)
-        refs = tuple(hit.ref for hit in found.hits)
-        return EngineAnswer(refs, tuple(hit.score for hit in found.hits), found.decision, found.confidence)
+        refs, scores, verdict = self.tools.columns(query, limit)
+        return EngineAnswer(tuple(refs), tuple(scores), verdict.decision, verdict.confidence)
 
 
 class UserEngine:
@@ -75,65 +82,101 @@ class UserEngine:
             raise ConfigError(f"the engine {name!r} gave {self._rank!r} for a catalog; expected a callable")
 
     def search(self, query: str, limit: int) -> EngineAnswer:
-        """Ask the ranking, and put its answer in order."""
+        """Ask the ranking, and put its answer in order: equal scores by ref, as the reference search does."""
         try:
-            listed = list(self._rank(query))
+            answer = self._rank(query)
+            listed = None if isinstance(answer, str | bytes | Mapping) else list(answer)
         except Exception as error:  # noqa: BLE001 - a user's engine may raise anything
             raise InfrastructureError(f"the engine {self._name!r} raised {_told(error)}") from None
-        pairs = [_pair(entry, self._name) for entry in listed]
-        kept, notes = _distinct(pairs, self._catalog.by_ref)
-        kept = kept[:limit]
-        scored = [score for _, score in kept if score is not None]
+        if listed is None:
+            raise self._refusal(answer)
+        found = dict[str, float | None]()
+        repeated, unknown = dict[str, None](), dict[str, None]()
+        for entry in listed:
+            ref, score = self._pair(entry)
+            if ref not in self._catalog.by_ref:
+                unknown[ref] = None
+            elif ref in found:
+                repeated[ref] = None
+            else:
+                found[ref] = score
+        return self._answer(found, limit, self._notes(repeated, unknown))
+
+    def _answer(self, found: Mapping[str, float | None], limit: int, notes: Iterable[str]) -> EngineAnswer:
+        refs, scores = tuple(found), [score for score in found.values() if score is not None]
+        is_scored, noted = bool(found) and len(scores) == len(refs), tuple(notes)
+        if is_scored and any(left < right for left, right in pairwise(scores)):
+            is_scored, noted = False, (*noted, "the engine's scores do not fall: its order counts, not they")
+        if is_scored:
+            ranked = sorted(zip(refs, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+            refs, scores = tuple(ref for ref, _ in ranked), [score for _, score in ranked]
         return EngineAnswer(
-            refs=tuple(ref for ref, _ in kept),
-            scores=tuple(scored) if len(scored) == len(kept) and kept else None,
-            decision="use" if kept else "no_good_match",
-            notes=tuple(notes),
+            refs=refs[:limit],
+            scores=tuple(scores[:limit]) if is_scored else None,
+            decision="use" if refs else "no_good_match",
+            notes=noted,
         )
+
+    def _pair(self, entry: Any) -> tuple[str, float | None]:
+        match entry:
+            case str():
+                return str(entry), None
+            case (str(ref), Real() as score) if not isinstance(score, bool) and not isnan(score):
+                return str(ref), float(score)
+            case _:
+                raise self._refusal(entry)
+
+    def _refusal(self, found: Any) -> InfrastructureError:
+        shown = cut(repr(found), _MOST_SHOWN)
+        return InfrastructureError(
+            f"the engine {self._name!r} returned {shown}; expected a list of refs or of (ref, score) pairs"
+        )
+
+    def _notes(self, repeated: Collection[str], unknown: Collection[str]) -> Iterator[str]:
+        if repeated:
+            yield f"the engine returned more than once: {_some(map(repr, repeated), len(repeated))}"
+        if unknown:
+            hinted = (f"{cut(repr(ref), _MOST_SHOWN)}{self._hint(ref)}" for ref in unknown)
+            yield f"the engine returned what is not in the catalog: {_some(hinted, len(unknown))}"
+
+    def _hint(self, ref: str) -> str:
+        meant = self._refs_by_name.get(ref.casefold())
+        return "" if meant is None else f" (did you mean {meant!r}?)"
+
+    @cached_property
+    def _refs_by_name(self) -> Mapping[str, str]:
+        """The refs by what stands for them most often: the name alone, and the ref in other letters."""
+        tools = sorted(self._catalog.tools, key=lambda tool: tool.ref, reverse=True)
+        names = {tool.name.casefold(): tool.ref for tool in tools}
+        return names | {tool.ref.casefold(): tool.ref for tool in tools}
 
 
 def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _pair(entry: Any, name: str) -> tuple[str, float | None]:
-    match entry:
-        case str():
-            return entry, None
-        case (str(ref), int() | float() as score) if not isinstance(score, bool):
-            return ref, float(score)
-        case _:
-            raise InfrastructureError(
-                f"the engine {name!r} returned {entry!r}; expected refs or (ref, score) pairs"
-            )
-
-
-def _distinct(
-    pairs: Sequence[tuple[str, float | None]], known: Mapping[str, Any]
-) -> tuple[list[tuple[str, float | None]], list[str]]:
-    """Return the first entry of each ref that the catalog knows, and what was left out."""
-    kept: dict[str, float | None] = {}
-    notes = []
-    for ref, score in pairs:
-        if ref not in known:
-            notes.append(f"the engine returned {ref!r}, which is not in the catalog{nearest(ref, known)}")
-        elif ref in kept:
-            notes.append(f"the engine returned {ref!r} twice")
-        else:
-            kept[ref] = score
-    return list(kept.items()), notes
+def _some(texts: Iterable[str], number: int) -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = number - _MOST_NAMED
+    return ", ".join(islice(texts, _MOST_NAMED)) + (f" and {more} more" if more > 0 else "")
 
 
 class EngineRegistry:
-    """Collects the engines that `pytest_tooleval_register_engines` implementations contribute."""
+    """Collects the engines that `pytest_tooleval_register_engines` implementations contribute.
 
-    def __init__(self) -> None:
+    Args:
+        reserved: names that stand for something else.
+
+    """
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._reserved = tuple(reserved)
         self._factories: dict[str, EngineFactory] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The registered names, sorted."""
-        return tuple(sorted(self._factories))
+        """The names that are known, sorted."""
+        return tuple(sorted([*self._factories, *self._reserved]))
 
     def add(self, name: str, factory: EngineFactory) -> None:
         """Make `--tooleval-engine NAME` measure what `factory` returns for a catalog.
@@ -147,7 +190,7 @@ class EngineRegistry:
             ConfigError: the name is taken, or holds a colon.
 
         """
-        if name in self._factories or ":" in name or not name:
+        if name in self.names or ":" in name or not name:
             raise ConfigError(f"{name!r} cannot name an engine: it is taken, empty or holds a colon")
         self._factories[name] = factory
 
@@ -161,11 +204,14 @@ class EngineRegistry:
         if name in self._factories:
             return self._factories[name]
         module, _, attribute = name.partition(":")
-        if not attribute:
+        if not module or not attribute:
             known = ", ".join(self.names) or "none"
             raise ConfigError(f"no engine {name!r}{nearest(name, self.names)}; known: {known}; or give module:attr")
         try:
             found: EngineFactory = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"the engine {name!r} cannot be imported: {error}") from None
+        except ModuleNotFoundError as error:
+            hint = "its folder has to be on Python's path: see pytest's ini option 'pythonpath'"
+            raise ConfigError(f"the engine {name!r} cannot be imported: {error}; {hint}") from None
+        except Exception as error:  # noqa: BLE001 - a user's module may raise anything
+            raise ConfigError(f"the engine {name!r} cannot be imported: {_told(error)}") from None
         return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from string import punctuation
 from typing import Any
 
 from pytest_tooleval.broker.budget import first_fitting
@@ -174,8 +176,13 @@ def matched_words(query: str, tool: CatalogTool) -> list[str]:
     held = {
         term for text in (tool.ref, tool.title, cut(tool.description, _MOST_READ)) for term in index_terms(text)
     }
-    words = [word for word in query_words(query) if word.whole in held or not held.isdisjoint(word.parts)]
-    return [repr(cut(word.whole, 40)) for word in words[:_MOST_MATCHED]]
+    tokens = dict.fromkeys(cut(query, _MOST_READ).split())
+    matched = (token for token in tokens if _is_held(token, held))
+    return [repr(cut(token.strip(punctuation), 40)) for token in islice(matched, _MOST_MATCHED)]
+
+
+def _is_held(token: str, held: set[str]) -> bool:
+    return any(word.whole in held or not held.isdisjoint(word.parts) for word in query_words(token))
 
 
 def _line(schema: Any, *, is_required: bool) -> str:

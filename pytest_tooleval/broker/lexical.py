@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,8 +44,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """A tool that holds at least one word of the query.
 
     Attributes:
@@ -100,16 +99,19 @@ class LexicalIndex:
             limit: most tools to return.
 
         """
+        return list(map(LexicalHit._make, zip(*self.columns(query, limit), strict=True)))
+
+    def columns(self, query: str, limit: int) -> tuple[list[str], list[float], list[float]]:
+        """Return refs, scores and relevances of `rank` as three lists, for those who ask a great many queries."""
         known, unknown = self._terms(query)
         if not known or limit < 1:
-            return []
+            return [], [], []
         scores = self._scores(known)
         best = _best(scores, limit)
-        ideal = self._ideal_score(known, unknown)
-        return [
-            LexicalHit(self._refs[tool], float(scores[tool]), min(1.0, float(scores[tool]) / ideal))
-            for tool in best
-        ]
+        found = scores[best]
+        relevance = np.minimum(found / self._ideal_score(known, unknown), 1.0)
+        refs = self._refs
+        return [refs[tool] for tool in best.tolist()], found.tolist(), relevance.tolist()
 
     def _terms(self, query: str) -> tuple[list[int], int]:
         """Return the numbers of the query's terms that some tool holds, ascending, and how many no tool holds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pytest_tooleval.broker.decision import (
     CATALOG_EMPTY,
@@ -21,6 +21,7 @@ from pytest_tooleval.broker.tokens import query_words
 from pytest_tooleval.cases.catalog import Catalog
 
 LEAST_DEPTH = 100
+JUDGED = 2
 
 
 class SemanticLeg(Protocol):
@@ -31,8 +32,7 @@ class SemanticLeg(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A tool that was found.
 
     Attributes:
@@ -80,40 +80,46 @@ class ToolSearch:
             limit: most tools to return.
 
         """
-        hits, _ = self._search(query, limit)
-        return hits
+        refs, scores, _ = self._search(query, limit)
+        return list(map(Hit, refs, scores))
 
     def decide(self, query: str, limit: int) -> Found:
         """Rank, and say what the ranking is good for."""
-        if not self._catalog.tools:
-            return _found(CATALOG_EMPTY, [])
-        if not query_words(query):
-            return _found(EMPTY_QUERY, [])
-        hits, evidence = self._search(query, max(limit, 2))
-        return _found(judge(evidence, self._limits), hits[: max(limit, 0)])
+        refs, scores, verdict = self.columns(query, limit)
+        return Found(verdict.decision, tuple(map(Hit, refs, scores)), verdict.confidence, verdict.reason)
 
-    def _search(self, query: str, limit: int) -> tuple[list[Hit], list[Evidence]]:
-        """Return hits, and what speaks for each."""
+    def columns(self, query: str, limit: int) -> tuple[list[str], list[float], Verdict]:
+        """Return refs and scores of `decide` as two lists, and the verdict, for those who ask very often."""
+        if not self._catalog.tools:
+            return [], [], CATALOG_EMPTY
+        if not query_words(query):
+            return [], [], EMPTY_QUERY
+        refs, scores, evidence = self._search(query, max(limit, JUDGED))
+        most = max(limit, 0)
+        return refs[:most], scores[:most], judge(evidence, self._limits)
+
+    def _search(self, query: str, limit: int) -> tuple[list[str], list[float], list[Evidence]]:
+        """Return refs, scores, and what speaks for the first two."""
         if self._semantic is None:
-            lexical = self._lexical.rank(query, limit)
-            return [Hit(hit.ref, hit.score) for hit in lexical], [_evidence(hit.ref, hit, None) for hit in lexical]
+            refs, scores, relevance = self._lexical.columns(query, limit)
+            return refs, scores, list(map(Evidence, refs[:JUDGED], scores, relevance))
         if not query_words(query) or limit < 1:
-            return [], []
+            return [], [], []
         return self._fused(query, limit, self._semantic)
 
-    def _fused(self, query: str, limit: int, semantic: SemanticLeg) -> tuple[list[Hit], list[Evidence]]:
+    def _fused(
+        self, query: str, limit: int, semantic: SemanticLeg
+    ) -> tuple[list[str], list[float], list[Evidence]]:
         depth = max(limit, LEAST_DEPTH)
         lexical = {hit.ref: hit for hit in self._lexical.rank(query, depth)}
         similar = {ref: score for ref, score in semantic.rank(query, depth) if ref in self._catalog.by_ref}
-        hits = [Hit(*pair) for pair in reciprocal_rank_fusion([list(lexical), list(similar)])[:limit]]
-        return hits, [_evidence(hit.ref, lexical.get(hit.ref), similar.get(hit.ref)) for hit in hits]
+        fused = reciprocal_rank_fusion([list(lexical), list(similar)])[:limit]
+        refs = [ref for ref, _ in fused]
+        evidence = [_evidence(ref, lexical.get(ref), similar.get(ref)) for ref in refs[:JUDGED]]
+        return refs, [score for _, score in fused], evidence
 
 
 def _evidence(ref: str, lexical: LexicalHit | None, similarity: float | None) -> Evidence:
     if lexical is None:
         return Evidence(ref, similarity=similarity)
     return Evidence(ref, lexical.score, lexical.relevance, similarity)
-
-
-def _found(verdict: Verdict, hits: Sequence[Hit]) -> Found:
-    return Found(verdict.decision, tuple(hits), verdict.confidence, verdict.reason)

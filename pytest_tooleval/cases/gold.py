@@ -18,7 +18,7 @@ class DiscoveryRow:
     """An intent, and the tools that a search may answer it with.
 
     Attributes:
-        id: unique in its corpus's discovery rows.
+        id: unique in its file.
         intent: what is searched for.
         category: what kind of row it is.
         acceptable: refs of the tools that fit; empty for `no_match`.

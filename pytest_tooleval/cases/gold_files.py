@@ -29,6 +29,7 @@ ERGONOMICS_SCHEMA = Schema("ergonomics")
 WORKLOADS_SCHEMA = Schema("workloads")
 DEFAULT_ITERATIONS = 100
 _SLUG_CHARS = 60
+_MENDABLE = ("ARGUMENT_VALIDATION_FAILED", "TOOL_SCHEMA_CHANGED")
 _NOT_IN_SLUG = re.compile(r"[^\w]+")
 _Case = TypeVar("_Case", bound=GoldCase)
 
@@ -185,9 +186,15 @@ def _unknown_ref(ref: str, refs: Collection[str], path: tuple[str | int, ...]) -
 
 
 def _scenario_faults(scenario: Mapping[str, Any], refs: Collection[str]) -> Iterator[Fault]:
-    if scenario.get("expectedError") != "TOOL_NOT_FOUND":
+    outcome, error = scenario["expectedOutcome"], scenario.get("expectedError")
+    if outcome != "error" or error != "TOOL_NOT_FOUND":
         yield from _unknown_ref(scenario["toolRef"], refs, ("toolRef",))
-    outcome = scenario["expectedOutcome"]
+    if error == "TOOL_SCHEMA_CHANGED" and "liveSchema" not in scenario:
+        yield Fault((), f"a scenario that expects {error!r} needs 'liveSchema', what the server has now")
+    if outcome == "repair" and error not in {None, *_MENDABLE}:
+        yield Fault(
+            ("expectedError",), f"other arguments do not mend {error}; a repair is of {' or '.join(_MENDABLE)}"
+        )
     if outcome == "success" and "expectedError" in scenario:
         yield Fault(("expectedError",), "a scenario that is to succeed expects no error")
     if outcome != "success" and "expectedError" not in scenario:
@@ -248,23 +255,30 @@ def _repeated(shown: Path, named: Iterable[tuple[str | None, int]]) -> list[Prob
     first: dict[str, int] = {}
     problems = []
     for name, line in named:
-        if name is not None and first.setdefault(name, line) != line:
+        if name in first:
             message = f"the name {name!r} is taken on line {first[name]}; give it another"
             problems.append(Problem(shown, message, line))
+        elif name is not None:
+            first[name] = line
     return problems
 
 
 def _row_ids(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield each row's id, or a slug of its intent; a slug that is taken gets a number."""
+    """Yield each row's id, or a slug of its intent; a slug that is taken gets the next free number."""
     listed = list(rows)
-    taken = Counter(row["id"] for row in listed if "id" in row)
+    taken = {row["id"] for row in listed if "id" in row}
+    numbers = Counter[str]()
     for row in listed:
-        if "id" in row:
-            yield row["id"]
-            continue
-        slug = slug_of(row["intent"])
-        taken[slug] += 1
-        yield slug if taken[slug] == 1 else f"{slug}-{taken[slug]}"
+        yield row["id"] if "id" in row else _free(slug_of(row["intent"]), taken, numbers)
+
+
+def _free(slug: str, taken: set[str], numbers: Counter[str]) -> str:
+    while True:
+        numbers[slug] += 1
+        found = slug if numbers[slug] == 1 else f"{slug}-{numbers[slug]}"
+        if found not in taken:
+            taken.add(found)
+            return found
 
 
 def slug_of(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_tooleval.errors import ToolevalError, nearest
 
-SCHEMA_NAMES = ("fixture", "thresholds", "catalog", "discovery", "invocation", "ergonomics", "workloads")
+SCHEMA_NAMES = ("fixture", "thresholds", "catalog", "discovery", "invocation", "ergonomics", "workloads", "result")
 _SHOWN_CHARS = 60
 _TYPE_WORDS = {
     "object": "an object",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 from pytest_tooleval.cases.case import ToolUseCase
@@ -32,6 +34,7 @@ SUFFIX_OF_FOLDER = {
     "ergonomics": ".json",
     WORKLOADS: ".json",
 }
+_UNIQUE_ID = "ids are unique in a {}, give one another"
 _NEVER_SEARCHED = frozenset({"__pycache__", "node_modules", "venv"})
 
 
@@ -125,17 +128,24 @@ def _load_corpus(suite: Suite, root: Path, shown: Shown) -> None:
     catalogs = case_files(root / CATALOG, ".json")
     corpus = Corpus(root, _load_catalogs(suite, catalogs, shown))
     suite.corpora = (*suite.corpora, corpus)
-    _load_files(suite, corpus, FIXTURES, _fixture_loader(suite, shown))
+    taken = {found.case.id: found.case for found in suite.cases() if found.case.family == "tool_use"}
+    load_fixtures = _unique(
+        lambda path: load_fixture_file(path, shown(path)), shown, _UNIQUE_ID.format("suite"), taken
+    )
+    _load_files(suite, corpus, FIXTURES, load_fixtures)
     if not catalogs:
         _refuse_rows_without_catalog(suite, corpus, shown)
         return
     if corpus.catalog is None:
         return
-    refs = corpus.catalog.by_ref
+    refs, own_id = corpus.catalog.by_ref, _UNIQUE_ID.format("corpus")
     _load_files(suite, corpus, "discovery", lambda path: load_discovery(path, shown(path), refs))
-    _load_files(suite, corpus, "invocation", lambda path: load_invocation(path, shown(path), refs))
-    _load_files(suite, corpus, "ergonomics", lambda path: load_ergonomics(path, shown(path), refs))
-    _load_files(suite, corpus, WORKLOADS, lambda path: load_workloads(path, shown(path), refs))
+    for folder, load, rule in (
+        ("invocation", load_invocation, own_id),
+        ("ergonomics", load_ergonomics, own_id),
+        (WORKLOADS, load_workloads, "a corpus has one workload of a kind, keep one of them"),
+    ):
+        _load_files(suite, corpus, folder, _unique(partial(_load, load, shown, refs), shown, rule))
     if not case_files(root / WORKLOADS, ".json"):
         defaults = default_workloads(corpus.catalog, catalogs[0])
         suite.local[catalogs[0]] = [SuiteCase(case, corpus) for case in defaults]
@@ -165,24 +175,35 @@ def _load_files(suite: Suite, corpus: Corpus, folder: str, load: Callable[[Path]
             suite.faults[path] = error
 
 
-def _fixture_loader(suite: Suite, shown: Shown) -> Callable[[Path], Iterable[Case]]:
-    """Return a loader that refuses ids which another file of the suite has taken."""
-    first = {found.case.id: found.case for found in suite.cases() if found.case.family == "tool_use"}
+def _load(
+    load: Callable[[Path, Path, Collection[str]], Iterable[Case]], shown: Shown, refs: Collection[str], path: Path
+) -> Iterable[Case]:
+    return load(path, shown(path), refs)
 
-    def load(path: Path) -> Iterable[Case]:
-        cases = load_fixture_file(path, shown(path))
-        problems = [_taken(case, first[case.id], shown) for case in cases if case.id in first]
+
+def _unique(
+    load: Callable[[Path], Iterable[Case]],
+    shown: Shown,
+    rule: str,
+    taken: Mapping[str, Case] = MappingProxyType({}),
+) -> Callable[[Path], Iterable[Case]]:
+    """Return a loader that refuses ids which another file has taken."""
+    first = dict(taken)
+
+    def load_new(path: Path) -> Iterable[Case]:
+        cases = list(load(path))
+        problems = [_taken(case, first[case.id], shown, rule) for case in cases if case.id in first]
         if problems:
             raise CaseError(problems)
         first.update((case.id, case) for case in cases)
         return cases
 
-    return load
+    return load_new
 
 
-def _taken(case: Case, earlier: Case, shown: Shown) -> Problem:
+def _taken(case: Case, earlier: Case, shown: Shown, rule: str) -> Problem:
     place = f"{shown(earlier.source.path)}:{earlier.source.line}"
-    message = f"the id {case.id!r} is taken by {place}; ids are unique in a suite, give one another"
+    message = f"the id {case.id!r} is taken by {place}; {rule}"
     return Problem(shown(case.source.path), message, case.source.line)
 
 

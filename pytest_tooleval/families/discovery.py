@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_tooleval.broker.broker import DEFAULT_LIMIT
 from pytest_tooleval.broker.engine import Engine, EngineAnswer
 from pytest_tooleval.broker.search import ToolSearch
+from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.gold import DiscoveryRow
 from pytest_tooleval.measures.gold import REFUSALS
 from pytest_tooleval.measures.outcome import CaseOutcome
@@ -14,6 +16,7 @@ from pytest_tooleval.measures.ranking import expected_rank, first_rank, is_wrong
 
 DEPTH = 1000
 SHOWN = 5
+_TIE_DIGITS = 8
 LEXICAL_SHORTCUT = "lexical search alone finds it at rank 1, so the row does not measure meaning"
 
 
@@ -23,12 +26,14 @@ class DiscoveryTarget:
 
     Attributes:
         name: how it is called.
+        catalog: the tools.
         engine: what is asked.
         lexical: the reference lexical search over the same catalog, which `semantic` rows are checked against.
 
     """
 
     name: str
+    catalog: Catalog
     engine: Engine
     lexical: ToolSearch
 
@@ -44,12 +49,19 @@ class DiscoveryTarget:
         """
         answer = self.engine.search(row.intent, DEPTH)
         record = _record(row, answer)
+        if row.category == "wrong_server":
+            record["wrongServer"] = is_wrong_server(answer.refs, row.acceptable, self._split)
         if row.category == "semantic" and self._is_shortcut(row):
             record["hygiene"] = LEXICAL_SHORTCUT
         return CaseOutcome(record["pass"], record)
 
     def close(self) -> None:
         """Do nothing: a search holds no connection."""
+
+    def _split(self, ref: str) -> tuple[str, str]:
+        """Return server and name of a tool; either may hold dots, so the catalog is asked."""
+        tool = self.catalog.by_ref[ref]
+        return tool.server_id, tool.name
 
     def _is_shortcut(self, row: DiscoveryRow) -> bool:
         best = self.lexical.rank(row.intent, 1)
@@ -64,10 +76,10 @@ def _record(row: DiscoveryRow, answer: EngineAnswer) -> dict[str, Any]:
         "acceptable": list(row.acceptable),
         "pass": _hits(row, answer, rank),
         "rank": rank,
-        "expectedRank": _expected_rank(row, answer),
+        "expectedRank": _expected_rank(row, answer, rank),
         "decision": answer.decision,
         "confidence": answer.confidence,
-        "wrongServer": is_wrong_server(answer.refs, row.acceptable) if row.category == "wrong_server" else None,
+        "wrongServer": None,
         "top": list(answer.refs[:SHOWN]),
     }
     if answer.notes:
@@ -78,13 +90,15 @@ def _record(row: DiscoveryRow, answer: EngineAnswer) -> dict[str, Any]:
 def _hits(row: DiscoveryRow, answer: EngineAnswer, rank: int | None) -> bool:
     if row.category == "no_match":
         return answer.decision in REFUSALS
-    if row.category == "ambiguous" and answer.decision == "ambiguous":
-        return rank is not None and rank <= SHOWN
-    return rank is not None and rank <= row.k
+    is_open = row.category == "ambiguous" and answer.decision == "ambiguous"
+    return rank is not None and rank <= (max(row.k, DEFAULT_LIMIT) if is_open else row.k)
 
 
-def _expected_rank(row: DiscoveryRow, answer: EngineAnswer) -> float | None:
+def _expected_rank(row: DiscoveryRow, answer: EngineAnswer, rank: int | None) -> float | None:
     """Return the rank that is to be expected where equal scores stand in random order; None without scores."""
-    if answer.scores is None:
+    if answer.scores is None or rank is None:
         return None
+    around = answer.scores[max(0, rank - 2) : rank + 1]
+    if len(around) == len({round(score, _TIE_DIGITS) for score in around}):
+        return float(rank)
     return expected_rank(list(zip(answer.refs, answer.scores, strict=True)), row.acceptable)

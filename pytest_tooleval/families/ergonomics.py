@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_tooleval.broker.answers import BUDGET_BYTES, DECISIONS, has_disposition, is_instructive, selected_ref
+from pytest_tooleval.broker.envelope import error_type
 from pytest_tooleval.broker.mcp_server import BrokerSession, McpMissingError, mcp_server
 from pytest_tooleval.broker.surface import CALL, DESCRIBE, FIND, ToolBroker, command_json
 from pytest_tooleval.cases.gold import ErgonomicsCase
@@ -82,7 +83,7 @@ def _record(case: ErgonomicsCase, texts: tuple[str, str]) -> dict[str, Any]:
         **demands,
         "decision": first.get("decision"),
         "expectDecision": case.expect_decision or None,
-        "errorType": (first.get("error") or {}).get("type"),
+        "errorType": error_type(first),
         "expectErrorType": case.expect_error_type or None,
         "toolRef": selected_ref(first),
         "bytes": size,
@@ -92,10 +93,10 @@ def _record(case: ErgonomicsCase, texts: tuple[str, str]) -> dict[str, Any]:
 def _decision_known(case: ErgonomicsCase, answer: Mapping[str, Any]) -> bool:
     """Whether an answer says plainly what it is: a find a known decision, another request ok or an error's type."""
     if answer.get("error"):
-        return bool(answer["error"].get("type"))
+        return error_type(answer) is not None
     return answer.get("decision") in DECISIONS if case.kind == "find" else answer.get("ok") is True
 
 
 def _agreed(answer: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what both surfaces have to agree on."""
-    return answer.get("decision"), selected_ref(answer), (answer.get("error") or {}).get("type")
+    return answer.get("decision"), selected_ref(answer), error_type(answer)

@@ -22,6 +22,7 @@ from pytest_tooleval.measures.token_estimates import TokenEstimator
 
 LEXICAL, HYBRID, BROKER = "lexical", "hybrid", "broker"
 REFERENCE_ENGINES = (LEXICAL, HYBRID)
+LEXICAL_ONLY = "lexical-only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class GoldSettings:
         semantic_leg: makes the semantic leg for a catalog, or None where search is lexical.
         estimator: counts tokens.
         no_timing: why nothing can be timed in this process, else None.
+        model: name of the model that embeds, or that there is none.
 
     """
 
@@ -40,6 +42,7 @@ class GoldSettings:
     semantic_leg: Callable[[Catalog], EmbeddingLeg] | None
     estimator: TokenEstimator
     no_timing: str | None = None
+    model: str = LEXICAL_ONLY
 
 
 class CorpusTargets:
@@ -69,7 +72,10 @@ class CorpusTargets:
 
     def _make(self, family: str) -> Sequence[Target]:
         if family == "discovery":
-            return [DiscoveryTarget(name, self._engine(name), self._lexical) for name in self._settings.engines]
+            return [
+                DiscoveryTarget(name, self._catalog, self._engine(name), self._lexical)
+                for name in self._settings.engines
+            ]
         broker, estimator = self._broker, self._settings.estimator
         makers: Mapping[str, Callable[[], Target]] = {
             "invocation": lambda: InvocationTarget(BROKER, self._catalog, self._search),

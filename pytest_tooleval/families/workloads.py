@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_tooleval.broker.broker import Broker
 from pytest_tooleval.broker.cache import CachedBroker, CacheEvent
-from pytest_tooleval.broker.envelope import json_text
+from pytest_tooleval.broker.envelope import error_type, json_text
 from pytest_tooleval.broker.example import example_arguments
 from pytest_tooleval.broker.fusion import reciprocal_rank_fusion
 from pytest_tooleval.broker.search import SemanticLeg, ToolSearch
@@ -38,6 +38,26 @@ def startup_tokens(definitions: Sequence[Mapping[str, Any]], estimator: TokenEst
     return sum(estimator.count(json_text(dict(definition))) for definition in definitions)
 
 
+class Exchange(NamedTuple):
+    """A request to the broker and its answer, in tokens.
+
+    Attributes:
+        request_tokens: what the model writes.
+        response_tokens: what it reads.
+        error: the answer's error type, or None.
+
+    """
+
+    request_tokens: int
+    response_tokens: int
+    error: str | None
+
+    @property
+    def tokens(self) -> int:
+        """Both together."""
+        return self.request_tokens + self.response_tokens
+
+
 @dataclass(frozen=True, slots=True)
 class TokensTarget:
     """All tools at once against the broker's three, in tokens."""
@@ -54,18 +74,23 @@ class TokensTarget:
         direct, brokered = self._direct_startup(), startup_tokens(list(OPERATIONS.values()), self.estimator)
         arguments = arguments_of(self.broker.catalog, workload.tool_ref, workload.arguments)
         exchanges = list(self._exchanges(workload, arguments))
-        call_tokens = sum(exchanges[-1])
+        call = exchanges[-1]
+        succeeded = call.error is None
         record = {
             "pass": True,
             "estimator": self.estimator.name,
             "directStartupTokens": direct,
             "brokerStartupTokens": brokered,
             "startupReductionRatio": 1 - brokered / direct if direct else None,
-            "directTokensToSuccess": direct + call_tokens,
-            "brokerTokensToSuccess": brokered + sum(map(sum, exchanges)),
-            "largestPayloadTokens": max(response for _, response in exchanges),
+            "directTokensToSuccess": direct + call.tokens if succeeded else None,
+            "brokerTokensToSuccess": brokered + sum(step.tokens for step in exchanges) if succeeded else None,
+            "largestPayloadTokens": max(step.response_tokens for step in exchanges),
             "brokerCalls": len(exchanges),
         }
+        if not succeeded:
+            record["notes"] = [
+                f"the call of {workload.tool_ref} failed with {call.error}: there is no success to count to"
+            ]
         return CaseOutcome(passed=True, record=record)
 
     def close(self) -> None:
@@ -78,15 +103,16 @@ class TokensTarget:
         ]
         return startup_tokens(definitions, self.estimator)
 
-    def _exchanges(self, workload: TokensWorkload, arguments: dict[str, Any]) -> Iterator[tuple[int, int]]:
-        """Yield the tokens of request and response of each step: find, describe, call."""
+    def _exchanges(self, workload: TokensWorkload, arguments: dict[str, Any]) -> Iterator[Exchange]:
+        """Make the requests of each step: find, describe, call."""
         for operation, request in (
             (FIND, {"query": workload.query}),
             (DESCRIBE, {"toolRef": workload.tool_ref}),
             (CALL, {"toolRef": workload.tool_ref, "arguments": arguments}),
         ):
+            text = answer_text(self.broker, operation, request)
             count = self.estimator.count
-            yield count(json.dumps(request)), count(answer_text(self.broker, operation, request))
+            yield Exchange(count(json_text(request)), count(text), error_type(json.loads(text)))
 
 
 @dataclass(frozen=True, slots=True)

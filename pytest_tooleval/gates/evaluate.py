@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pytest_tooleval.gates.plan import PlannedGate
 from pytest_tooleval.gates.scopes import Scopes
+from pytest_tooleval.gates.thresholds import REGRESSIONS
 from pytest_tooleval.measures.gold import GOLD_METRICS
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.tool_use import tool_use_metrics
+
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Regressed:
+    """How a corpus fares against the baseline.
+
+    Attributes:
+        compared: how many of its cases stand in both.
+        ids: those that passed in the baseline and miss now.
+
+    """
+
+    compared: int
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,10 @@ class GateResult:
 
 
 def evaluate_gates(
-    planned: Sequence[PlannedGate], measurements: Iterable[Measurement], min_measured: float
+    planned: Sequence[PlannedGate],
+    measurements: Iterable[Measurement],
+    min_measured: float,
+    against: Mapping[str, Regressed] | None = None,
 ) -> list[GateResult]:
     """Evaluate every gate over the measurements of a finished run.
 
@@ -52,21 +73,28 @@ def evaluate_gates(
         planned: the gates, and how much of their scope was to be run.
         measurements: one for each item that ended.
         min_measured: the least share of a scope that must have been measured; the others errored.
+        against: for each corpus how it fares against the baseline, where there is one.
 
     """
+    known = against or {}
     scopes = Scopes(measurements)
     demanding = [gate for gate in planned if not gate.gate.tracked_only]
-    return [_evaluate(gate, scopes.of(gate.gate, gate.target), min_measured) for gate in demanding]
+    return [
+        _evaluate(gate, scopes.of(gate.gate, gate.target), min_measured, known.get(gate.gate.corpus, Regressed(0)))
+        for gate in demanding
+    ]
 
 
-def _evaluate(planned: PlannedGate, scope: Sequence[Measurement], min_measured: float) -> GateResult:
+def _evaluate(
+    planned: PlannedGate, scope: Sequence[Measurement], min_measured: float, regressed: Regressed
+) -> GateResult:
     if planned.cases == 0 and not planned.broken_files:
         return GateResult(planned, detail=_no_cases(planned))
     skipped = _why_skipped(planned, scope)
     if skipped:
         return _unevaluated(planned, scope, skipped)
-    actual = _actual(planned, scope)
-    measured = len({(measurement.file, measurement.id) for measurement in scope if measurement.measured})
+    actual = _actual(planned, scope, regressed)
+    measured = len({_case(measurement) for measurement in scope if measurement.measured})
     demanded = planned.cases * min_measured
     if measured < demanded and not _close(measured, demanded):
         detail = f"not measured: {measured} of {planned.cases} cases measured"
@@ -74,7 +102,13 @@ def _evaluate(planned: PlannedGate, scope: Sequence[Measurement], min_measured: 
     if actual is None:
         return _without_data(planned)
     passed = _keeps(planned, actual)
-    return GateResult(planned, actual, passed, detail="" if passed else _why_failed(planned, actual, scope))
+    detail = "" if passed else _why_failed(planned, actual, scope, regressed)
+    return GateResult(planned, actual, passed, detail=detail)
+
+
+def _case(measurement: Measurement) -> tuple[str, ...]:
+    """Return what the trials of one case on one target have in common."""
+    return measurement.family, measurement.file, measurement.id, measurement.target
 
 
 def _no_cases(planned: PlannedGate) -> str:
@@ -90,7 +124,7 @@ def _why_skipped(planned: PlannedGate, scope: Sequence[Measurement]) -> str:
         return "not evaluated: files of the corpus could not be loaded"
     if planned.selected < planned.cases:
         return f"not evaluated: {planned.selected} of {planned.cases} cases selected"
-    skipped = len({(m.file, m.id) for m in scope if m.verdict == "skipped"})
+    skipped = len({_case(m) for m in scope if m.verdict == "skipped"})
     if skipped:
         return f"not evaluated: {skipped} of {planned.cases} cases skipped"
     return ""
@@ -100,18 +134,22 @@ def _unevaluated(planned: PlannedGate, scope: Sequence[Measurement], reason: str
     """Skip the gate, or fail it when misses were left to it that now nobody would count."""
     waiting = dict.fromkeys(m.id for m in scope if m.deferred and planned.judges(m))
     if waiting and planned.whole and not planned.missing_leg:
-        return GateResult(planned, detail=f"{reason}, and {', '.join(waiting)} missed")
+        return GateResult(planned, detail=f"{reason}, and {_named(waiting)} missed")
     return GateResult(planned, skipped=reason)
 
 
 def _without_data(planned: PlannedGate) -> GateResult:
     if planned.gate.metric == "tokens" and planned.target == "mock":
         return GateResult(planned, skipped="not evaluated: the provider mock uses no tokens")
+    if planned.gate.family == REGRESSIONS:
+        return GateResult(planned, detail="no data: the baseline holds no case of the corpus on the same target")
     return GateResult(planned, detail=f"no data: no case of the scope has a value for {planned.gate.metric}")
 
 
-def _actual(planned: PlannedGate, scope: Sequence[Measurement]) -> float | None:
+def _actual(planned: PlannedGate, scope: Sequence[Measurement], regressed: Regressed) -> float | None:
     gate = planned.gate
+    if gate.family == REGRESSIONS:
+        return float(len(regressed.ids)) if regressed.compared else None
     if gate.metric == "mustPass":
         return float(len(gate.ids) - len(_not_passed(planned, scope)))
     metrics = tool_use_metrics if gate.family == "tool_use" else GOLD_METRICS[gate.family]
@@ -137,14 +175,22 @@ def _close(left: float, right: float) -> bool:
     return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
 
 
-def _why_failed(planned: PlannedGate, actual: float, scope: Sequence[Measurement]) -> str:
+def _why_failed(planned: PlannedGate, actual: float, scope: Sequence[Measurement], regressed: Regressed) -> str:
     bound = "at least" if planned.gate.comparator == "min" else "at most"
     number, threshold = shown_apart(actual, planned.gate.threshold)
     text = f"{planned.gate.metric} is {number}, expected {bound} {threshold}"
     if planned.gate.metric == "mustPass":
-        return f"{text}; not passed: {', '.join(_not_passed(planned, scope))}"
-    missed = list(dict.fromkeys(m.id for m in scope if m.verdict == "missed" and planned.judges(m)))
-    return f"{text}; missed: {', '.join(missed)}" if missed else text
+        return f"{text}; not passed: {_named(_not_passed(planned, scope))}"
+    if planned.gate.family == REGRESSIONS:
+        return f"{text}; regressed: {_named(regressed.ids)}"
+    missed = dict.fromkeys(m.id for m in scope if m.verdict == "missed" and planned.judges(m))
+    return f"{text}; missed: {_named(missed)}" if missed else text
+
+
+def _named(ids: Collection[str]) -> str:
+    """Return ids as a text, of many the first."""
+    more = len(ids) - MOST_NAMED
+    return ", ".join(islice(ids, MOST_NAMED)) + (f" and {more} more" if more > 0 else "")
 
 
 def shown_apart(left: float, right: float) -> tuple[str, str]:

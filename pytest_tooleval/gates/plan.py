@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_tooleval.gates.scopes import Scopes
-from pytest_tooleval.gates.thresholds import OVERALL, Gate
+from pytest_tooleval.gates.thresholds import OVERALL, REGRESSIONS, Gate
 from pytest_tooleval.measures.measurement import Measurement
 
 NO_SEMANTIC_LEG = "semantic leg did not run"
+NO_BASELINE = "no baseline: give --tooleval-baseline FILE"
+_ALL_TARGETS = ("",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class PlannedGate:
 
     Attributes:
         gate: the threshold.
-        target: what is measured.
+        target: what is measured; empty for a gate over all targets.
         cases: cases in the scope.
         selected: those of them that are to be run.
         skipped: those that are known beforehand not to be measured.
@@ -106,6 +108,8 @@ def plan_gates(
     targets: Mapping[str, Sequence[str]],
     broken: frozenset[str] = frozenset(),
     without_semantic_leg: frozenset[str] = frozenset(),
+    *,
+    has_baseline: bool = False,
 ) -> list[PlannedGate]:
     """Count for each gate and target what the run covers.
 
@@ -115,20 +119,28 @@ def plan_gates(
         targets: for each family the targets' names, in the order in which gates are reported.
         broken: corpora with files that could not be loaded.
         without_semantic_leg: targets on which only lexical search runs.
+        has_baseline: whether there is a baseline that regressions can be counted against.
 
     """
     scopes = Scopes(cases)
+
+    def missing_leg(gate: Gate, target: str) -> str:
+        if gate.family == REGRESSIONS:
+            return "" if has_baseline else NO_BASELINE
+        return NO_SEMANTIC_LEG if gate.requires_semantic_leg and target in without_semantic_leg else ""
+
     return [
         _planned(
             gate,
             target,
             scopes.of(gate, target),
             broken_files=gate.corpus in broken,
-            labelled=gate.family == "tool_use" or len(targets[gate.family]) > 1,
-            missing_leg=NO_SEMANTIC_LEG if gate.requires_semantic_leg and target in without_semantic_leg else "",
+            labelled=gate.family == "tool_use" or len(names) > 1,
+            missing_leg=missing_leg(gate, target),
         )
         for gate in gates
-        for target in targets.get(gate.family, ())
+        for names in [_ALL_TARGETS if gate.family == REGRESSIONS else targets.get(gate.family, ())]
+        for target in names
     ]
 
 

@@ -17,6 +17,9 @@ THRESHOLDS_FILE = "thresholds.json"
 THRESHOLDS_SCHEMA = Schema("thresholds")
 OVERALL = "overall"
 FLAT_FAMILIES = ("invocation", "ergonomics", "tokens", "cache")
+REGRESSIONS = "regressions"
+COMPARED_FAMILIES = frozenset({"tool_use", "discovery", "invocation", "ergonomics"})
+_REGRESSIONS_KEY = "regressionsMax"
 _IDS_KEY = "must_pass"
 _TOOL_USE_KEYS = ("accuracyMin", "passRateMin", "redundantMax", "errorsMax", "tokensMax", _IDS_KEY)
 
@@ -26,7 +29,7 @@ class Gate:
     """A threshold over one metric of one scope.
 
     Attributes:
-        family: the family that is gated.
+        family: the family that is gated; `regressions` for the gate over all families whose cases are compared.
         scope: `overall`, or a tag or category.
         metric: the metric's name in the result file; empty for a scope that is tracked and not gated.
         comparator: whether the metric must be at least or at most the threshold.
@@ -58,6 +61,8 @@ class Gate:
     @property
     def name(self) -> str:
         """The gate's name, the target left out."""
+        if self.family == REGRESSIONS:
+            return REGRESSIONS
         if self.family in FLAT_FAMILIES:
             return f"{self.family}.{self.metric}"
         return f"{self.family}.{self.scope}.{self.metric}"
@@ -84,7 +89,11 @@ def load_thresholds(path: Path, shown: Path, corpus: str) -> list[Gate]:
     faults = list(_faults(value))
     if faults:
         raise CaseError([_problem(document, fault) for fault in faults])
-    return [*_tool_use_gates(document, value.get("tool_use", {}), corpus), *_gold_gates(document, value, corpus)]
+    return [
+        *_tool_use_gates(document, value.get("tool_use", {}), corpus),
+        *_gold_gates(document, value, corpus),
+        *_regressions_gate(document, value, corpus),
+    ]
 
 
 def unknown_ids(gates: Sequence[Gate], known: Iterable[str]) -> list[Problem]:
@@ -145,6 +154,13 @@ def _gold_gates(document: Document, value: Mapping[str, Any], corpus: str) -> It
     for family in FLAT_FAMILIES:
         if family in value:
             yield from _gates_or_tracked(document, corpus, OVERALL, value[family], (family,))
+
+
+def _regressions_gate(document: Document, value: Mapping[str, Any], corpus: str) -> Iterator[Gate]:
+    if _REGRESSIONS_KEY in value:
+        most = value[_REGRESSIONS_KEY]
+        line = document.line_of((_REGRESSIONS_KEY,))
+        yield Gate(REGRESSIONS, OVERALL, REGRESSIONS, "max", most, corpus, document.path.as_posix(), line)
 
 
 def _gates_or_tracked(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["passed", "missed", "error", "skipped"]
@@ -58,11 +58,12 @@ class Measurement:
             targets: the position of each target among the options.
 
         """
-        return self.corpus, self.file, self.index, self.id, targets.get(self.target, len(targets)), self.trial
+        position = targets.get(self.target, len(targets))
+        return self.corpus, self.file, self.index, self.id, position, self.target, self.trial
 
     def to_plain(self) -> dict[str, Any]:
         """Return built-in types only."""
-        return {**asdict(self), "tags": list(self.tags)}
+        return {**{name: getattr(self, name) for name in self.__slots__}, "tags": list(self.tags)}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Measurement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_tooleval.measures.gold import GOLD_METRICS, discovery_metrics
+from pytest_tooleval.measures.gold import GOLD_METRICS, Metrics, discovery_metrics
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.reports.hygiene import hygiene_findings
 from pytest_tooleval.reports.suite_result import SuiteResult
@@ -28,7 +28,7 @@ def gold_sections(result: SuiteResult, case_record: CaseRecord) -> dict[str, Any
     for family, more in (("invocation", _no_more), ("ergonomics", _ergonomics_findings)):
         rows = result.of_family(family)
         if rows:
-            overall = {"n": len(rows), **GOLD_METRICS[family](rows)}
+            overall = _numbers(rows, GOLD_METRICS[family])
             sections[family] = {"overall": overall, "cases": [case_record(row) for row in rows], **more(rows)}
     for family, key in (("tokens", "tokenEconomy"), ("performance", "performance"), ("cache", "cache")):
         rows = [row for row in result.of_family(family) if row.measured]
@@ -50,12 +50,14 @@ def _discovery(rows: Sequence[Measurement], case_record: CaseRecord) -> dict[str
 
 def _scores(rows: Sequence[Measurement]) -> dict[str, Any]:
     categories = sorted({category for row in rows for category in row.tags})
-    by_category = {name: _numbers([row for row in rows if name in row.tags]) for name in categories}
-    return {"overall": _numbers(rows), "byCategory": by_category}
+    by_category = {
+        name: _numbers([row for row in rows if name in row.tags], discovery_metrics) for name in categories
+    }
+    return {"overall": _numbers(rows, discovery_metrics), "byCategory": by_category}
 
 
-def _numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
-    return {"n": len(rows), "measured": sum(row.measured for row in rows), **discovery_metrics(rows)}
+def _numbers(rows: Sequence[Measurement], metrics: Callable[[Sequence[Measurement]], Metrics]) -> dict[str, Any]:
+    return {"n": len(rows), "measured": sum(row.measured for row in rows), **metrics(rows)}
 
 
 def _no_more(_: Sequence[Measurement]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def _discovery_table(rows: Sequence[Measurement]) -> Table:
     several = len({row.target for row in rows}) > 1
     names = ["discovery", "engine"] if several else ["discovery"]
     table = summary_table(*names, "rows", *_DISCOVERY, text=frozenset(names))
-    for category in sorted({row.record["category"] for row in rows if row.measured}):
+    for category in sorted({category for row in rows for category in row.tags}):
         for target, found in _by_target([row for row in rows if category in row.tags]).items():
             table.add_row(*([category, printable(target)] if several else [category]), *_discovery_numbers(found))
     for target, found in _by_target(rows).items():
@@ -82,23 +82,20 @@ def _rate_table(families: Sequence[tuple[str, Sequence[Measurement]]]) -> Table:
 def _workload_lines(result: SuiteResult) -> Iterator[str]:
     for row in result.of_family("tokens"):
         if row.measured:
-            yield f"tokens ({_place(row)}): {_tokens_line(row.record)}"
+            yield f"tokens ({row.corpus}): {_tokens_line(row.record)}"
     for row in result.of_family("cache"):
         if row.measured:
-            yield f"cache ({_place(row)}): {_cache_line(row.record)}"
+            yield f"cache ({row.corpus}): {_cache_line(row.record)}"
     for row in result.of_family("performance"):
         if row.measured:
-            yield f"performance ({_place(row)}): {_performance_line(row.record)}"
-
-
-def _place(row: Measurement) -> str:
-    return row.corpus
+            yield f"performance ({row.corpus}): {_performance_line(row.record)}"
 
 
 def _tokens_line(record: Mapping[str, Any]) -> str:
     ratio = share_text(record["startupReductionRatio"])
     startup = f"startup {record['directStartupTokens']:,} direct, {record['brokerStartupTokens']:,} brokered"
-    success = f"to success {record['directTokensToSuccess']:,} and {record['brokerTokensToSuccess']:,}"
+    both = (record["directTokensToSuccess"], record["brokerTokensToSuccess"])
+    success = "no success to count to" if None in both else "to success {:,} and {:,}".format(*both)
     return f"{startup} (reduction {ratio}); {success}; {record['estimator']}"
 
 
@@ -114,8 +111,17 @@ def _performance_line(record: Mapping[str, Any]) -> str:
 
 def gold_notes(result: SuiteResult) -> Iterator[str]:
     """Yield hygiene findings, and what engines did that their rankings do not show."""
-    findings = hygiene_findings(result.of_family("discovery"))
-    for finding in findings[:MOST_FINDINGS]:
-        yield f"hygiene: {finding['category']} row {finding['intent']!r}: {finding['issue']}"
-    if len(findings) > MOST_FINDINGS:
-        yield f"hygiene: and {len(findings) - MOST_FINDINGS} more"
+    rows = result.of_family("discovery")
+    findings = [
+        f"hygiene: {finding['category']} row {finding['intent']!r}: {finding['issue']}"
+        for finding in hygiene_findings(rows)
+    ]
+    yield from _first(findings, "hygiene")
+    notes = [f"note: {row.id} [{row.target}]: {note}" for row in rows for note in row.record.get("notes", ())]
+    yield from _first(notes, "note")
+
+
+def _first(lines: Sequence[str], kind: str) -> Iterator[str]:
+    yield from lines[:MOST_FINDINGS]
+    if len(lines) > MOST_FINDINGS:
+        yield f"{kind}: and {len(lines) - MOST_FINDINGS} more; --tooleval-json FILE holds them all"

@@ -7,7 +7,6 @@ import math
 import os
 import platform
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
@@ -18,9 +17,10 @@ from pytest_tooleval.gates.evaluate import GateResult
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.tool_use import ToolUseTotals
 from pytest_tooleval.reports.gold_sections import gold_sections
+from pytest_tooleval.reports.result_reader import SCHEMA
 from pytest_tooleval.reports.suite_result import SuiteResult
+from pytest_tooleval.reports.text_file import write_text
 
-SCHEMA = "tooleval/v1"
 _GIT_SECONDS = 5.0
 
 
@@ -56,22 +56,19 @@ def write_result(path: Path, document: Mapping[str, Any]) -> None:
         OSError: the folder cannot be written to.
 
     """
-    text = json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_text(path, json_text(document))
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return the text of a result file: strict JSON, with null for what JSON has no number for."""
+    return json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _provenance(result: SuiteResult, root: Path) -> dict[str, Any]:
+    known = ("corpusVersion", "model", "semanticRan", "tokenEstimator")
     return {
-        "targets": list(result.targets),
+        "targets": [*result.targets, *result.gold_targets],
+        **{key: result.provenance.get(key) for key in known},
         "gitCommit": _git_commit(root),
         "host": platform.node(),
         "versions": {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from pytest_tooleval.gates.evaluate import GateResult
 from pytest_tooleval.measures.measurement import Measurement
@@ -22,6 +23,9 @@ class SuiteResult:
         selected: items that were to be run.
         notes: what a reader should know of the cases themselves.
         interrupted: whether the run was ended from outside.
+        gold_targets: the names of the searches and brokers, likewise in order.
+        left_out: what of the suites the run did not cover, in words; empty when it covered everything.
+        provenance: `corpusVersion`, `model`, `semanticRan`, `tokenEstimator`, where gold sets ran.
 
     """
 
@@ -31,6 +35,9 @@ class SuiteResult:
     selected: int = 0
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    gold_targets: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def of_family(self, family: str) -> list[Measurement]:
         """Return the measurements of one family."""

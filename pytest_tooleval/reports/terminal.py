@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,10 +13,10 @@ from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
 from pytest_tooleval.reports.gold_summary import gold_blocks, gold_notes
 from pytest_tooleval.reports.suite_result import SuiteResult
-from pytest_tooleval.reports.tables import share_text, summary_table
+from pytest_tooleval.reports.tables import share_text, summary_console, summary_table, without_trailing_blanks
 
 MOST_ROWS = 200
-LEAST_WIDTH = 72
+LONGEST_GATE = 44
 _NUMBERS = ("accuracy", "pass", "calls", "redundant", "errors", "tokens")
 _MOCK_NOTE = "provider mock plays the fixtures' scripts: these numbers measure fixtures and tools, not a model"
 _STYLES = {"passed": "green", "missed": "red", "error": "red", "skipped": "yellow"}
@@ -40,16 +38,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
         color: whether to use ANSI colours.
 
     """
-    console = Console(
-        file=io.StringIO(),
-        width=max(width, LEAST_WIDTH),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+    console = summary_console(width, color=color)
     with console.capture() as capture:
         for block in (*tool_use_blocks(result), *gold_blocks(result)):
             console.print(block)
@@ -58,7 +47,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
             console.print(_gate_table(result.gates))
         for line in _notes(result):
             console.print(Text(printable(line)), soft_wrap=True)
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
+    return without_trailing_blanks(capture.get())
 
 
 def tool_use_blocks(result: SuiteResult) -> Iterator[Table | Text]:
@@ -168,7 +157,9 @@ def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
 
 def _gate_table(gates: Iterable[GateResult]) -> Table:
     table = summary_table("gate", "bound", "actual", "result", text=frozenset({"gate", "bound", "result"}))
-    for gate in gates:
+    listed = list(gates)
+    table.columns[0].min_width = min(LONGEST_GATE, max(len(gate.planned.name) for gate in listed))
+    for gate in listed:
         sign = "≥" if gate.planned.gate.comparator == "min" else "≤"
         word, style = (
             ("skipped", "yellow") if gate.skipped else ("pass", "green") if gate.passed else ("FAIL", "red")
@@ -193,7 +184,7 @@ def _notes(result: SuiteResult) -> Iterator[str]:
     yield from (f"note: {note}" for note in result.notes)
     yield from gold_notes(result)
     for measurement in result.measurements:
-        for note in measurement.record.get("notes", ()):
+        for note in measurement.record.get("notes", ()) if measurement.family != "discovery" else ():
             yield f"note: {measurement.id} [{measurement.target}]: {note}"
         if measurement.worktree:
             yield f"worktree of {measurement.id} [{measurement.target}]: {measurement.worktree}"

@@ -68,7 +68,7 @@ NODE = {"$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}, "v":
             "found an object ({}); fits none of 2 alternatives; nearest: the required argument 'a' is missing",
         ),
         ({"oneOf": [{}, {}]}, {}, "found an object ({}); fits more than one of 2 alternatives"),
-        ({"properties": {"s": False}}, {"s": 1}, "at /s: found 1; False schema does not allow 1"),
+        ({"properties": {"s": False}}, {"s": 1}, "found 1; expected nothing here"),
         (
             {"$ref": "#/$defs/node", **NODE},
             {"next": {"next": {"v": "x"}}},
@@ -164,10 +164,8 @@ def test_no_connection_is_made_for_a_reference(monkeypatch: pytest.MonkeyPatch) 
 def test_a_catastrophic_pattern_ends_in_time() -> None:
     checker = checker_of({"properties": {"s": {"pattern": "^(a|aa)+$"}}})
 
-    try:
-        assert checker.faults({"s": "a" * 60 + "b"})
-    except BrokenSchemaError as error:
-        assert "cannot be applied" in str(error)
+    with pytest.raises(BrokenSchemaError, match="timed out"):
+        checker.faults({"s": "a" * 60 + "b"})
 
 
 def test_many_faults_are_few_lines_and_short() -> None:

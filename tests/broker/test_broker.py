@@ -110,10 +110,10 @@ class TestFind:
             )
         )
 
-        answer = Broker(CATALOG, search, InProcessDownstream(CATALOG)).find_tool("send a message by email")
+        answer = Broker(CATALOG, search, InProcessDownstream(CATALOG)).find_tool("Sending a message, by email?")
 
         assert [(other["toolRef"], other["reason"]) for other in answer["alternatives"]] == [
-            ("mail.send_email", "has 'send', 'email'; its server is offline"),
+            ("mail.send_email", "has 'Sending', 'email'; its server is offline"),
             ("wiki.search_pages", "related by its arguments or its meaning"),
         ]
 

@@ -36,7 +36,7 @@ def test_every_type_says_what_to_do_and_never_to_just_try_again(kind: ErrorType)
     assert (error["toolRef"], error["serverId"], error["message"]) == ("chat.post", "chat", "it broke")
     assert error["retryable"] is False
     assert any(
-        step in error["agentInstruction"] for step in ("findTool", "describeTool", "callTool", "Tell the user")
+        step in error["agentInstruction"] for step in ("findTool", "describeTool", "callTool", "ell the user")
     )
     assert "retry" not in error["agentInstruction"].casefold()
     assert "{" not in error["agentInstruction"]

@@ -161,9 +161,11 @@ def test_closing_ends_what_is_under_way(slow: Slow) -> None:
 
 
 def test_an_answer_that_does_not_come_in_time(slow: Slow) -> None:
-    with BrokerSession(broker_over(slow), timeout_seconds=0.2) as session:
-        with pytest.raises(BrokerSessionError, match=r"no answer within 0\.2 s"):
-            session.call("callTool", {"toolRef": "chat.post_message", "arguments": dict(MESSAGE)})
+    request = {"toolRef": "chat.post_message", "arguments": dict(MESSAGE)}
+    in_time = pytest.raises(BrokerSessionError, match=r"no answer within 0\.2 s")
+
+    with BrokerSession(broker_over(slow), timeout_seconds=0.2) as session, in_time:
+        session.call("callTool", request)
 
 
 def test_sessions_close_in_any_order_and_more_than_once() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_tooleval.cases.registry import FixtureRegistry, fixture_files, is_fixture_file
+from pytest_tooleval.cases.registry import FixtureRegistry
 
 HERE = Path(__file__)
 
@@ -105,42 +105,3 @@ def test_the_bundled_fixtures_load_when_they_are_wanted():
         "page-large-file",
     }
     assert unwanted.cases == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "taken"),
-    [
-        ("a.json", True),
-        ("a.b.json", True),
-        ("a.schema.json", False),
-        (".a.json", False),
-        ("a.jsonl", False),
-        ("json", False),
-    ],
-)
-def test_names_of_case_files(name, taken):
-    assert is_fixture_file(name) is taken
-
-
-def test_case_files_are_sorted_and_hidden_or_linked_folders_are_left_out(tmp_path):
-    for name in (
-        "b.json",
-        "a/z.json",
-        "a/.h/x.json",
-        ".git/x.json",
-        "x.schema.json",
-        "readme.md",
-        "folder.json/in.json",
-    ):
-        write(tmp_path / "fixtures" / name, {})
-    write(tmp_path / "outside" / "o.json", {})
-    (tmp_path / "fixtures" / "link").symlink_to(tmp_path / "outside")
-
-    found = fixture_files(tmp_path / "fixtures")
-
-    assert [path.relative_to(tmp_path / "fixtures").as_posix() for path in found] == [
-        "a/z.json",
-        "b.json",
-        "folder.json/in.json",
-    ]
-    assert fixture_files(tmp_path / "none") == []

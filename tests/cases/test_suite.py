@@ -51,9 +51,13 @@ def test_a_suite_of_several_corpora(put):
     )
     suite = load(root)
 
-    assert suite.corpora == (root, root / "sub" / "deep")
-    assert suite.fixture_folders == (root / "fixtures", root / "sub" / "deep" / "fixtures")
-    assert [(found.case.id, found.corpus) for found in suite.cases()] == [
+    assert [(corpus.root, corpus.catalog) for corpus in suite.corpora] == [
+        (root, None),
+        (root / "sub" / "deep", None),
+    ]
+    assert {root / "fixtures", root / "sub" / "deep" / "fixtures"} <= set(suite.case_folders)
+    assert {folder.parent for folder in suite.case_folders} == {root, root / "sub" / "deep"}
+    assert [(found.case.id, found.corpus.root) for found in suite.cases()] == [
         ("a1", root),
         ("a2", root),
         ("b", root),
@@ -114,7 +118,10 @@ def test_registered_cases_come_first_and_belong_to_the_suites_folder(put):
     root = put({"sub/fixtures/a.json": fixture("local")})
     suite = load(root, registry(fixture("plugin")))
 
-    assert [(found.case.id, found.corpus) for found in suite.cases()] == [("plugin", root), ("local", root / "sub")]
+    assert [(found.case.id, found.corpus.root) for found in suite.cases()] == [
+        ("plugin", root),
+        ("local", root / "sub"),
+    ]
 
 
 def test_problems_of_registrations_are_faults_of_their_files(put):

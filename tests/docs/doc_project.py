@@ -142,6 +142,8 @@ class Project:
                 self._check_command(block, command, shown)
         elif "verifier" in block.marks:
             self._check_verifier(block)
+        elif "answer" in block.marks:
+            self._check_answer(block, block.marks["answer"])
         elif "wrong file" in block.marks:
             self._write(block.marks["wrong file"], block)
         else:
@@ -168,6 +170,9 @@ class Project:
             load_thresholds(path, path, ".")
         elif path.suffix == ".json":
             json.loads(path.read_text(encoding="utf-8"))
+        elif path.suffix == ".jsonl":
+            for line in path.read_text(encoding="utf-8").splitlines():
+                json.loads(line)
         elif path.suffix == ".py":
             compile(path.read_text(encoding="utf-8"), str(path), "exec")
         elif path.suffix == ".yml":
@@ -181,6 +186,12 @@ class Project:
         path.write_text(json.dumps({"task": "Work.", "verifier": verifier}), encoding="utf-8")
         load_fixture_file(path, path)
         path.unlink()
+
+    def _check_answer(self, block: Block, command: str) -> None:
+        exit_code, output = self._run(command)
+        where = f"{block.place}: $ {command}"
+        assert exit_code == int(block.marks.get("exits", "0")), f"{where} exits with {exit_code}\n{output}"
+        assert json.loads(output) == json.loads(block.text), f"{where} answers something else:\n{output}"
 
     def _check_command(self, block: Block, command: str, shown: str) -> None:
         exit_code, output = self._run(command)

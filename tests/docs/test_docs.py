@@ -7,6 +7,7 @@ How an example is marked. A mark is an HTML comment right above a fenced block, 
   configuration folder.
 - `<!-- wrong file: PATH -->`: the same, for a file that is wrong on purpose.
 - `<!-- verifier -->`: the block is the verifier of a fixture.
+- `<!-- answer: COMMAND -->`: the block is the JSON that the command prints, laid out for readers.
 - `<!-- exits: 1 -->`: the commands of a `console` block end with this exit code, else with 0.
 - `<!-- not run: needs a key -->`: the block is only read.
 
@@ -34,7 +35,8 @@ from pytest_tooleval import hookspecs
 from pytest_tooleval.cases.matcher import MATCHER_NAMES
 from pytest_tooleval.cases.schema import schema_text
 from pytest_tooleval.cli.init import suite_files
-from pytest_tooleval.gates.thresholds import _KNOWN_KEYS as GATE_KEYS
+from pytest_tooleval.gates.thresholds import _TOOL_USE_KEYS as GATE_KEYS
+from pytest_tooleval.measures.gold import GOLD_METRICS
 from pytest_tooleval.measures.matching import ABSENT, equal, matches
 from pytest_tooleval.measures.text import fold_typography
 from pytest_tooleval.options import OPTIONS, PREFIX, SHORT_NAMES, Option
@@ -111,6 +113,46 @@ def first_cells(name: str, header: str) -> list[str]:
 
 def test_every_fixture_key_is_documented() -> None:
     assert sorted(first_cells("fixtures.md", "key")) == sorted(FIXTURE_SCHEMA["fixture"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("header", "schema", "part"),
+    [
+        ("key of a tool", "catalog", "tool"),
+        ("key of a row", "discovery", ""),
+        ("key of a scenario", "invocation", "scenario"),
+        ("key of an ergonomics case", "ergonomics", "case"),
+    ],
+)
+def test_every_key_of_a_gold_row_has_its_line(header: str, schema: str, part: str) -> None:
+    whole = json.loads(schema_text(schema))
+    keys = (whole["$defs"][part] if part else whole)["properties"]
+    assert sorted(first_cells("gold-sets.md", header)) == sorted(keys)
+
+
+def property_names(schema: Any) -> Iterator[str]:
+    """Yield the name of every property in a schema, whatever its depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for inner in schema.values():
+            yield from property_names(inner)
+
+
+@pytest.mark.parametrize("schema", ["catalog", "discovery", "invocation", "ergonomics", "workloads"])
+def test_every_key_of_a_gold_file_is_named(schema: str) -> None:
+    keys = set(property_names(json.loads(schema_text(schema))))
+    assert len(keys) >= 6
+    assert keys <= names_in_code("gold-sets.md")
+
+
+def test_every_category_is_documented() -> None:
+    categories = json.loads(schema_text("discovery"))["properties"]["category"]["enum"]
+    assert sorted(first_cells("gold-sets.md", "category")) == sorted(categories)
+
+
+@pytest.mark.parametrize("family", sorted(GOLD_METRICS))
+def test_every_gold_metric_is_defined(family: str) -> None:
+    assert set(GOLD_METRICS[family]([])) <= names_in_code("gold-sets.md")
 
 
 def test_every_verifier_key_is_documented() -> None:
@@ -253,7 +295,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 
 
 def has_a_role(block: Block) -> bool:
-    roles = {"file", "wrong file", "verifier", "not run"} & set(block.marks)
+    roles = {"file", "wrong file", "verifier", "answer", "not run"} & set(block.marks)
     return len(roles) == (0 if block.language == "console" and "not run" not in block.marks else 1)
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from pytest_tooleval.gates.evaluate import GateResult, evaluate_gates
-from pytest_tooleval.gates.plan import PlannedGate
+from pytest_tooleval.gates.plan import NO_SEMANTIC_LEG, PlannedGate
 from pytest_tooleval.gates.thresholds import Gate
 from pytest_tooleval.measures.measurement import Measurement
 
@@ -294,6 +294,104 @@ def test_gates_see_only_their_own_scope():
 def test_trials_are_averaged_per_case_before_the_threshold():
     measurements = [measured("a", "missed", trial=t) for t in range(1, 10)] + [measured("b")]
     assert evaluate(planned("passRate", 0.5, 2), measurements).passed
+
+
+def gold_gate(
+    family: str,
+    metric: str,
+    threshold: float,
+    cases: int,
+    *,
+    scope: str = "overall",
+    comparator: str = "min",
+    **keys: object,
+) -> PlannedGate:
+    gate = Gate(family, scope, metric, comparator, threshold, "evals", "evals/thresholds.json", 1)
+    selected = keys.pop("selected", cases)
+    return PlannedGate(gate, "lexical", cases, selected, 0, labelled=False, **keys)
+
+
+def row(
+    row_id: str, category: str = "lexical", verdict: str = "passed", *, deferred: bool = False, **record
+) -> Measurement:
+    fields = {"category": category, "rank": 1, "decision": "use", "wrongServer": None, "pass": verdict == "passed"}
+    return Measurement(
+        "discovery",
+        f"n::{row_id}",
+        "evals",
+        "f",
+        0,
+        row_id,
+        "lexical",
+        tags=(category,),
+        verdict=verdict,
+        deferred=deferred,
+        record=fields | record if verdict in {"passed", "missed"} else {},
+    )
+
+
+ROWS = [
+    row("a"),
+    row("b", verdict="missed", rank=2),
+    row("c", "wrong_server", "missed", rank=4, wrongServer=True),
+    row("d", "no_match", rank=None, decision="no_good_match"),
+    row("e", "no_match", "missed", rank=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("gate", "actual", "passed"),
+    [
+        (gold_gate("discovery", "top1", 1 / 3, 5), 1 / 3, True),
+        (gold_gate("discovery", "top1", 0.34, 5), 1 / 3, False),
+        (gold_gate("discovery", "top3", 2 / 3, 5), 2 / 3, True),
+        (gold_gate("discovery", "mrr", 0.58, 5), (1 + 1 / 2 + 1 / 4) / 3, True),
+        (gold_gate("discovery", "mrr", 0.59, 5), (1 + 1 / 2 + 1 / 4) / 3, False),
+        (gold_gate("discovery", "top1", 0.5, 2, scope="lexical"), 0.5, True),
+        (gold_gate("discovery", "wrongServerRate", 0, 1, scope="wrong_server", comparator="max"), 1, False),
+        (gold_gate("discovery", "wrongServerRate", 1, 5, comparator="max"), 1, True),
+        (gold_gate("discovery", "noMatchCorrectness", 0.5, 2, scope="no_match"), 0.5, True),
+    ],
+)
+def test_gates_over_discovery(gate, actual, passed):
+    result = evaluate(gate, ROWS)
+    assert (result.actual, result.passed) == (pytest.approx(actual), passed)
+
+
+def test_a_metric_that_no_row_of_the_scope_has_fails_the_gate():
+    gate = gold_gate("discovery", "wrongServerRate", 1, 2, scope="lexical", comparator="max")
+    assert evaluate(gate, ROWS).detail == "no data: no case of the scope has a value for wrongServerRate"
+
+
+def test_an_errored_row_is_left_out_of_the_rate_and_counts_as_not_measured():
+    rows = [*ROWS, row("f", verdict="error")]
+    gate = gold_gate("discovery", "top1", 0.5, 3, scope="lexical")
+
+    assert evaluate(gate, rows).detail == "not measured: 2 of 3 cases measured"
+    assert evaluate(gate, rows, 0.6).actual == 0.5
+
+
+def test_a_scope_that_is_only_tracked_gives_no_result():
+    assert evaluate_gates([gold_gate("discovery", "", 0, 5)], ROWS, 1.0) == []
+
+
+@pytest.mark.parametrize("selected", [2, 1])
+def test_a_gate_whose_leg_did_not_run_is_skipped_whatever_waits_for_it(selected):
+    gate = gold_gate("discovery", "top1", 1, 2, scope="lexical", missing_leg=NO_SEMANTIC_LEG, selected=selected)
+    result = evaluate(gate, [row("a"), row("b", verdict="missed", deferred=True)])
+    assert (state(result), result.skipped) == ("skipped", "semantic leg did not run")
+
+
+def test_a_gate_over_no_row_fails_even_where_its_leg_did_not_run():
+    gate = gold_gate("discovery", "top1", 0, 0, scope="semantic", missing_leg=NO_SEMANTIC_LEG)
+    assert evaluate(gate, ROWS).detail == "no cases: none of evals is in the scope 'semantic'"
+
+
+def test_a_long_list_of_misses_is_cut():
+    rows = [row(f"m{number}", verdict="missed", rank=None) for number in range(30)]
+    named = ", ".join(f"m{number}" for number in range(20))
+    detail = evaluate(gold_gate("discovery", "top1", 0.5, 30), rows).detail
+    assert detail == f"top1 is 0, expected at least 0.5; missed: {named} and 10 more"
 
 
 def test_many_gates_over_many_cases_take_time_in_proportion():

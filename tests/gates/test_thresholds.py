@@ -128,24 +128,109 @@ def test_every_fault_is_reported(load):
     ]
 
 
+GOLD_TEXT = """{
+  "discovery": {
+    "_note": "x",
+    "overall": {"top1Min": 0.5, "_why": "y",
+                "mrrMin": 0.25},
+    "semantic": {"top3Min": 0.4, "requiresSemanticLeg": true},
+    "lexical": {"requiresSemanticLeg": false, "top1Min": 1},
+    "wrong_server": {"wrongServerRateMax": 0},
+    "ambiguous": {"_why": "tracked"},
+    "no_match": {}
+  },
+  "invocation": {"firstCallSuccessMin": 1, "errorClarityMin": 0.9},
+  "ergonomics": {"parityRateMin": 1},
+  "tokens": {"startupReductionMin": 0.5},
+  "cache": {}
+}"""
+
+
+def gold_gate(
+    family: str, scope: str, metric: str, comparator: str, threshold: float, line: int, **keys: bool
+) -> Gate:
+    return Gate(family, scope, metric, comparator, threshold, "evals", "evals/thresholds.json", line, **keys)
+
+
+def test_the_gates_of_gold_sets_and_the_scopes_that_are_only_tracked(load):
+    gates = load(GOLD_TEXT)
+
+    assert gates == [
+        gold_gate("discovery", "overall", "top1", "min", 0.5, 4),
+        gold_gate("discovery", "overall", "mrr", "min", 0.25, 5),
+        gold_gate("discovery", "semantic", "top3", "min", 0.4, 6, requires_semantic_leg=True),
+        gold_gate("discovery", "lexical", "top1", "min", 1, 7),
+        gold_gate("discovery", "wrong_server", "wrongServerRate", "max", 0, 8),
+        gold_gate("discovery", "ambiguous", "", "min", 0, 9),
+        gold_gate("discovery", "no_match", "", "min", 0, 10),
+        gold_gate("invocation", "overall", "firstCallSuccess", "min", 1, 12),
+        gold_gate("invocation", "overall", "errorClarity", "min", 0.9, 12),
+        gold_gate("ergonomics", "overall", "parityRate", "min", 1, 13),
+        gold_gate("tokens", "overall", "startupReduction", "min", 0.5, 14),
+        gold_gate("cache", "overall", "", "min", 0, 15),
+    ]
+    assert [gate.name for gate in gates if gate.tracked_only] == [
+        "discovery.ambiguous.",
+        "discovery.no_match.",
+        "cache.",
+    ]
+    assert [gate.name for gate in gates if not gate.tracked_only] == [
+        "discovery.overall.top1",
+        "discovery.overall.mrr",
+        "discovery.semantic.top3",
+        "discovery.lexical.top1",
+        "discovery.wrong_server.wrongServerRate",
+        "invocation.firstCallSuccess",
+        "invocation.errorClarity",
+        "ergonomics.parityRate",
+        "tokens.startupReduction",
+    ]
+
+
 @pytest.mark.parametrize(
-    ("scope", "ids", "corpus", "case_id", "tags", "covered"),
+    ("content", "message"),
     [
-        ("overall", (), "evals", "a", (), True),
-        ("overall", (), "evals/sub", "a", (), False),
-        ("smoke", (), "evals", "a", ("slow", "smoke"), True),
-        ("smoke", (), "evals", "a", ("slow",), False),
-        ("smoke", (), "other", "a", ("smoke",), False),
-        ("overall", ("a", "b"), "evals", "b", (), True),
-        ("overall", ("a", "b"), "evals", "c", (), False),
-        ("smoke", ("a",), "evals", "a", (), True),
-        ("smoke", ("a",), "evals", "b", ("smoke",), False),
+        (
+            '{"discovery": {"overall":\n{"top1min": 0.5}}}',
+            ":2 at /discovery/overall/top1min: unknown key 'top1min' (did you mean 'top1Min'?)",
+        ),
+        (
+            '{"discovery": {"lexcal": {}}}',
+            ":1 at /discovery/lexcal: unknown key 'lexcal' (did you mean 'lexical'?)",
+        ),
+        (
+            '{"invocation": {"firstCallSucessMin": 1}}',
+            ":1 at /invocation/firstCallSucessMin: unknown key 'firstCallSucessMin' (did you mean 'firstCallSuccessMin'?)",
+        ),
+        (
+            '{"discovry": {}}',
+            ":1 at /discovry: unknown key 'discovry' (did you mean 'discovery'?)",
+        ),
+        (
+            '{"discovery": {"overall": {"top1Min": "0.5"}}}',
+            ':1 at /discovery/overall/top1Min: found "0.5"; expected a number',
+        ),
+        (
+            '{"discovery": {"overall": {"top1Min": true}}}',
+            ":1 at /discovery/overall/top1Min: found true; expected a number",
+        ),
+        (
+            '{"discovery": {"overall": {"top1Min": 64}}}',
+            ":1 at /discovery/overall/top1Min: found 64; expected at most 1",
+        ),
+        (
+            '{"discovery": {"semantic": {"requiresSemanticLeg": "yes"}}}',
+            ':1 at /discovery/semantic/requiresSemanticLeg: found "yes"; expected true or false',
+        ),
+        ('{"discovery": {"overall": 0.5}}', ":1 at /discovery/overall: found 0.5; expected an object"),
+        ('{"tokens": 0.5}', ":1 at /tokens: found 0.5; expected an object"),
+        ('{"version": 2}', ":1 at /version: found 2; expected 1, the version of this format"),
     ],
 )
-def test_the_scope_of_a_gate(scope, ids, corpus, case_id, tags, covered):
-    assert (
-        gate(scope, "mustPass" if ids else "passRate", "min", 1, ids=ids).covers(corpus, case_id, tags) is covered
-    )
+def test_gold_gates_that_are_refused(load, content, message):
+    with pytest.raises(CaseError) as caught:
+        load(content)
+    assert str(caught.value) == f"{SHOWN}{message}"
 
 
 def test_ids_that_no_case_has():
@@ -163,4 +248,6 @@ def test_ids_that_no_case_has():
 def test_a_gate_survives_a_process_boundary():
     sent = gate("smoke", "mustPass", "min", 2, 3, ("a", "b"))
     assert Gate.from_plain(json.loads(json.dumps(sent.to_plain()))) == sent
+    semantic = gold_gate("discovery", "semantic", "top1", "min", 0.5, 2, requires_semantic_leg=True)
+    assert Gate.from_plain(json.loads(json.dumps(semantic.to_plain()))) == semantic
     assert type(sent.to_plain()["ids"]) is list

@@ -76,7 +76,7 @@ def test_two_processes_collect_the_same_whatever_the_hash_seed(suite, pytester, 
 def test_files_that_are_no_cases_are_never_touched(pytester, case_ids):
     for name in (
         "app/fixtures/users.json",
-        "evals/catalog/x.json",
+        "evals/data/x.json",
         "evals/fixtures/case.schema.json",
         "other.json",
     ):

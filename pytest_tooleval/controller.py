@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_tooleval.gate_reports import Announcement, announce, gate_announcement, remember_misses
+from pytest_tooleval.environment import relative_to_root
+from pytest_tooleval.errors import ConfigError
+from pytest_tooleval.gate_reports import Announcement, announce, gate_announcement, remember, remember_misses
 from pytest_tooleval.gates.evaluate import GateResult, evaluate_gates
+from pytest_tooleval.gates.thresholds import REGRESSIONS
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.run_plan import RunPlan
 from pytest_tooleval.session import MEASUREMENT_ATTRIBUTE, PLAN_KEY, EvalSession
 from pytest_tooleval.settings import Settings
 
+if TYPE_CHECKING:
+    from pytest_tooleval.reports.comparison import Comparison
+
 
 class Controller:
-    """Works alike for one process and for many: everything reaches it on test reports."""
+    """Works alike for one process and for many: everything reaches it on test reports.
+
+    Raises:
+        UsageError: the baseline that the options name cannot be used.
+
+    """
 
     def __init__(self, config: pytest.Config, settings: Settings, session: EvalSession) -> None:
         self._config = config
@@ -29,7 +41,9 @@ class Controller:
         self._plan_of_workers: RunPlan | None = None
         self._gates: tuple[GateResult, ...] = ()
         self._collection_failed = False
-        self._result_problem = ""
+        self._baseline = _read_baseline(settings)
+        self._comparison: Comparison | None = None
+        self._file_lines: tuple[str, ...] = ()
 
     @property
     def _plan(self) -> RunPlan:
@@ -63,17 +77,46 @@ class Controller:
 
     def _report_gates(self, session: pytest.Session) -> None:
         measurements = self._sorted_measurements()
-        self._gates = tuple(evaluate_gates(self._plan.gates, measurements, self._settings.min_measured))
+        self._gates = tuple(self._evaluate(measurements))
         announce(session, (gate_announcement(gate, measurements) for gate in self._gates))
-        remember_misses(self._config, (gate for gate in self._gates if gate.failed), measurements)
+        self._remember([gate for gate in self._gates if gate.failed], measurements)
         reason = self._result().nothing_measured
         if reason and not session.testsfailed:
             suite = self._plan.suites[0]
             announce(session, [Announcement(f"{suite}::nothing measured", suite, 1, "failed", reason)])
 
+    def _evaluate(self, measurements: Sequence[Measurement]) -> list[GateResult]:
+        comparison = self._compared()
+        against = None
+        if comparison is not None:
+            from pytest_tooleval.reports.comparison import regressed_by_corpus
+
+            against = regressed_by_corpus(comparison)
+        return evaluate_gates(self._plan.gates, measurements, self._settings.min_measured, against)
+
+    def _remember(self, failed: Sequence[GateResult], measurements: Sequence[Measurement]) -> None:
+        """Have `--lf` run what failed gates count."""
+        remember_misses(self._config, failed, measurements)
+        corpora = {gate.planned.gate.corpus for gate in failed if gate.planned.gate.family == REGRESSIONS}
+        if corpora and self._comparison is not None:
+            from pytest_tooleval.reports.comparison import CaseKey
+
+            regressed = {change.case for change in self._comparison.regressions if change.corpus in corpora}
+            remember(self._config, (m for m in measurements if CaseKey.of(m) in regressed))
+
+    def _compared(self) -> Comparison | None:
+        """Compare with the baseline; asked for only when every item that will end has ended."""
+        if self._baseline is not None and self._comparison is None:
+            from pytest_tooleval.reports.comparison import compare
+            from pytest_tooleval.reports.result_file import result_document
+
+            self._comparison = compare(self._baseline, result_document(self._result(), self._config.rootpath))
+        return self._comparison
+
     def _sorted_measurements(self) -> tuple[Measurement, ...]:
         if self._sorted is None:
-            positions = {target: position for position, target in enumerate(self._plan.targets)}
+            targets = (*self._plan.targets, *self._plan.gold_targets)
+            positions = {target: position for position, target in enumerate(targets)}
             measurements = (Measurement.from_plain(json.loads(text)) for text in self._texts.values())
             self._sorted = tuple(sorted(measurements, key=lambda measurement: measurement.order(positions)))
         return self._sorted
@@ -86,20 +129,43 @@ class Controller:
             self._plan.items,
             self._plan.notes,
             interrupted,
+            self._plan.gold_targets,
+            (*self._plan.left_out, *(["files could not be collected"] if self._collection_failed else [])),
+            self._plan.provenance,
         )
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Write the result file."""
-        path = self._settings.json
-        if path is None or not self._plan.items or self._config.option.collectonly:
-            return
-        from pytest_tooleval.reports.result_file import result_document, write_result
+        """Write the result file and the snapshot."""
+        wanted = self._settings.json or self._settings.snapshot
+        if wanted and self._plan.items and not self._config.option.collectonly:
+            interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+            self._file_lines = tuple(self._write_files(self._result(interrupted=interrupted)))
 
-        interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-        try:
-            write_result(path, result_document(self._result(interrupted=interrupted), self._config.rootpath))
-        except OSError as error:
-            self._result_problem = f"the result file {path} could not be written: {error.strerror or error}"
+    def _write_files(self, result: SuiteResult) -> Iterator[str]:
+        """Write what the options ask for, and yield a line for the summary for each file."""
+        from pytest_tooleval.reports.result_file import result_document, result_file_line
+
+        document = result_document(result, self._config.rootpath, self._comparison_section())
+        if self._settings.json:
+            yield result_file_line(self._settings.json, document)
+        if self._settings.snapshot:
+            from pytest_tooleval.reports.snapshot import why_not_baseline, write_snapshot
+
+            yield from write_snapshot(
+                self._settings.snapshot, document, datetime.now(UTC), why_not_baseline(result)
+            )
+
+    def _comparison_section(self) -> dict[str, Any] | None:
+        comparison = self._compared()
+        if comparison is None or self._baseline is None:
+            return None
+        from pytest_tooleval.reports.comparison import comparison_section
+
+        return comparison_section(comparison, self._baseline, self._baseline_name())
+
+    def _baseline_name(self) -> str:
+        path = self._settings.baseline
+        return "" if path is None else relative_to_root(path, self._config).as_posix()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what was measured."""
@@ -109,6 +175,8 @@ class Controller:
         elif self._plan.suites and not self._plan.found and not self._collection_failed:
             suites = ", ".join(self._plan.suites)
             terminalreporter.write_line(f"tooleval: no cases in {suites}; 'tooleval init' writes an example")
+        for line in self._file_lines:
+            terminalreporter.write_line(line)
 
     def _print_measurements(self, terminalreporter: pytest.TerminalReporter, result: SuiteResult) -> None:
         from pytest_tooleval.reports.terminal import summary_title, terminal_summary
@@ -119,5 +187,23 @@ class Controller:
         if self._plan.gates and not self._gates:
             reason = "files could not be collected" if self._collection_failed else "the run was ended early"
             terminalreporter.write_line(f"gates not evaluated: {reason}")
-        if self._settings.json:
-            terminalreporter.write_line(self._result_problem or f"result file: {self._settings.json}")
+        comparison = self._compared()
+        if comparison is not None:
+            from pytest_tooleval.reports.comparison_summary import comparison_blocks
+            from pytest_tooleval.reports.tables import rendered
+
+            terminalreporter.write_sep("=", f"compared with {self._baseline_name()}")
+            terminalreporter.write(
+                rendered(comparison_blocks(comparison), writer.fullwidth, color=writer.hasmarkup)
+            )
+
+
+def _read_baseline(settings: Settings) -> dict[str, Any] | None:
+    if settings.baseline is None:
+        return None
+    from pytest_tooleval.reports.result_reader import read_result
+
+    try:
+        return read_result(settings.baseline)
+    except ConfigError as error:
+        raise pytest.UsageError(f"tooleval: the baseline {error}") from None

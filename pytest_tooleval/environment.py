@@ -22,7 +22,15 @@ from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.registry import FixtureRegistry
 from pytest_tooleval.cases.suite import Case, Suite, SuiteCase, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
-from pytest_tooleval.families.gold import BROKER, HYBRID, LEXICAL, REFERENCE_ENGINES, CorpusTargets, GoldSettings
+from pytest_tooleval.families.gold import (
+    BROKER,
+    HYBRID,
+    LEXICAL,
+    LEXICAL_ONLY,
+    REFERENCE_ENGINES,
+    CorpusTargets,
+    GoldSettings,
+)
 from pytest_tooleval.families.target import Target as FamilyTarget
 from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
@@ -83,6 +91,25 @@ class SuiteEnvironment:
     def without_semantic_leg(self) -> frozenset[str]:
         """Return the targets on which only lexical search runs."""
         return frozenset({LEXICAL, BROKER}) if self.gold.semantic_leg is None else frozenset({LEXICAL})
+
+    def item_count(self) -> int:
+        """Return how many items the suite's cases make when nothing is left out."""
+        targets = {family: len(names) for family, names in self.target_names().items()}
+        return sum(targets[found.case.family] * self.trials_of(found.case) for found in self.suite.cases())
+
+    def gold_provenance(self, targets: Collection[str]) -> dict[str, Any]:
+        """Return what gold sets are measured with.
+
+        Args:
+            targets: the names of the searches and brokers that are measured.
+
+        """
+        with_leg = {HYBRID, BROKER} - self.without_semantic_leg()
+        return {
+            "model": self.gold.model,
+            "semanticRan": not with_leg.isdisjoint(targets),
+            "tokenEstimator": self.gold.estimator.name,
+        }
 
     def trials_of(self, case: Case) -> int:
         """Return how often a case is run on each target: what computes its answer gives the same each time."""

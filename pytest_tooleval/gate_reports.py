@@ -69,8 +69,13 @@ def remember_misses(
 ) -> None:
     """Put the misses that were left to failed gates into the last-failed set, so that `--lf` runs them."""
     gates = list(failed)
+    remember(config, (m for m in measurements if any(gate.planned.judges(m) for gate in gates)))
+
+
+def remember(config: pytest.Config, measurements: Iterable[Measurement]) -> None:
+    """Put those of the measurements that were left to a gate into the last-failed set."""
     for measurement in measurements:
-        if measurement.deferred and any(gate.planned.judges(measurement) for gate in gates):
+        if measurement.deferred:
             _tell_last_failed(config, Announcement(measurement.nodeid, measurement.file, 1, "failed"))
 
 

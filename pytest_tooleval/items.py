@@ -81,6 +81,11 @@ class CaseItem(pytest.Item):
         case = self.found.case
         return case.family, case.source.path, case.id, self.target.name
 
+    @property
+    def is_gold(self) -> bool:
+        """Whether the case is a gold set's."""
+        return self.found.case.family != "tool_use"
+
     def measurement(self, verdict: Verdict, reason: str = "", *, deferred: bool = False) -> Measurement:
         """Return what was measured, for the report that carries it home."""
         case = self.found.case

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.suite import SUFFIX_OF_FOLDER
 from pytest_tooleval.collect import CasesFolder, SuiteFolder
 from pytest_tooleval.environment import (
@@ -21,6 +22,7 @@ from pytest_tooleval.environment import (
     relative_to_root,
 )
 from pytest_tooleval.errors import nearest
+from pytest_tooleval.families.gold import broken_schemas
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
 from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError
 from pytest_tooleval.measures.measurement import Measurement, Verdict
@@ -106,12 +108,51 @@ class EvalSession:
             gates=tuple(self._plan_gates(items)),
             found=sum(1 for environment in self._environments.values() for _ in environment.suite.cases()),
             items=len(items),
-            targets=tuple(
-                dict.fromkeys(item.target.name for item in items if item.found.case.family == "tool_use")
-            ),
+            targets=self._targets([item for item in items if not item.is_gold]),
             suites=tuple(self._shown(folder) for folder in self._environments),
             notes=tuple(self._notes(items)),
+            gold_targets=self._targets([item for item in items if item.is_gold]),
+            left_out=tuple(self._left_out(items)),
+            provenance=self._redaction.value(self._gold_provenance([item for item in items if item.is_gold])),
         )
+
+    def _targets(self, items: Iterable[CaseItem]) -> tuple[str, ...]:
+        """Return the names of what items are run on, in the order of the options, whatever the items' order."""
+        used = {(item.found.case.family, item.target.name) for item in items}
+        names = (
+            name
+            for environment in self._environments.values()
+            for family, known in environment.target_names().items()
+            for name in known
+            if (family, name) in used
+        )
+        return tuple(dict.fromkeys(names))
+
+    def _left_out(self, items: Sequence[CaseItem]) -> Iterator[str]:
+        """Yield what keeps the run from covering its suites."""
+        whole = sum(environment.item_count() for environment in self._environments.values())
+        if len(items) < whole:
+            yield f"{len(items)} of {whole} items selected"
+        if given_on_command_line(self._config, "family"):
+            yield f"only {', '.join(self._settings.family)} was asked for"
+        if any(environment.suite.faults for environment in self._environments.values()):
+            yield "files could not be loaded"
+        named = given_on_command_line(self._config, "suites") or self._config.getini("tooleval_suites")
+        for folder in self._settings.suites if named else ():
+            if folder not in self._environments:
+                yield f"the suite {self._shown(folder)} was not collected"
+
+    def _gold_provenance(self, items: Sequence[CaseItem]) -> dict[str, Any]:
+        if not items:
+            return {}
+        versions = {
+            self._shown(item.found.corpus.root): item.found.corpus.catalog.version
+            for item in items
+            if item.found.corpus.catalog
+        }
+        known = [version for version in versions.values() if version is not None]
+        version = (known[0] if len(versions) == 1 else dict(sorted(versions.items()))) if known else None
+        return {"corpusVersion": version, **items[0].environment.gold_provenance(self._targets(items))}
 
     def _plan_gates(self, items: Sequence[CaseItem]) -> Iterator[PlannedGate]:
         selected = Counter(item.key for item in items)
@@ -124,6 +165,7 @@ class EvalSession:
                     environment.target_names(),
                     frozenset(self._broken_corpora(environment)),
                     environment.without_semantic_leg(),
+                    has_baseline=self._settings.baseline is not None,
                 )
 
     def _planned_cases(
@@ -150,7 +192,11 @@ class EvalSession:
                 if path.is_relative_to(corpus.root):
                     yield self._shown(corpus.root)
 
-    def _notes(self, items: Iterable[CaseItem]) -> Iterator[str]:
+    def _notes(self, items: Sequence[CaseItem]) -> Iterator[str]:
+        corpora = {item.found.corpus.root: item.found.corpus for item in items if item.is_gold}
+        for folder, corpus in sorted(corpora.items()):
+            for ref, problem in broken_schemas(corpus.catalog or Catalog()):
+                yield f"{ref} ({self._shown(folder)}): its input schema is not a JSON Schema: {problem}"
         for item in {(item.path, item.found.case.id): item for item in items}.values():
             case = item.found.case
             if not isinstance(case, ToolUseCase):

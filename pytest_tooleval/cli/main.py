@@ -45,6 +45,7 @@ COMMANDS = (
     Command("init", "write a small suite that runs green, and a CI workflow", "pytest_tooleval.cli.init"),
     Command("schema", "print the JSON Schema of a file format", "pytest_tooleval.cli.schema"),
     Command("bundled", "run the fixtures that come with the package", "pytest_tooleval.cli.bundled"),
+    Command("report", "make the scoreboard of a snapshot", "pytest_tooleval.cli.report"),
     Command("find", "find the tool of a catalog for a task", "pytest_tooleval.cli.find"),
     Command("describe", "show the exact schema of a catalog's tool", "pytest_tooleval.cli.describe"),
     Command("call", "check a call of a catalog's tool; its server is simulated", "pytest_tooleval.cli.call"),

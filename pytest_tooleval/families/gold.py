@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+from pytest_tooleval.broker.argument_check import BrokenSchemaError, checker_of
 from pytest_tooleval.broker.broker import Broker
 from pytest_tooleval.broker.decision import Limits
 from pytest_tooleval.broker.downstream import InProcessDownstream
@@ -43,6 +45,26 @@ class GoldSettings:
     estimator: TokenEstimator
     no_timing: str | None = None
     model: str = LEXICAL_ONLY
+
+
+def broken_schemas(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield the ref of each tool whose input schema is no JSON Schema, with what is wrong."""
+    for tool in catalog.tools:
+        if not _is_schema(tool.input_schema):
+            try:
+                checker_of(tool.input_schema)
+            except BrokenSchemaError as error:
+                yield tool.ref, str(error)
+
+
+def _is_schema(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema surely keeps its meta-schema; a fast look, as most of them do."""
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.meta.is_valid(dict(schema))
+    except (ValueError, OverflowError, RecursionError):
+        return False
 
 
 class CorpusTargets:

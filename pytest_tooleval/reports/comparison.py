@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
+from pytest_tooleval.gates.evaluate import Regressed
+from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.reports.scoreboard import by_target
 
 Document: TypeAlias = Mapping[str, Any]
@@ -48,6 +50,12 @@ class CaseKey:
     id: str
     target: str
     trial: int
+
+    @classmethod
+    def of(cls, measurement: Measurement) -> CaseKey:
+        """Return the key of what an item measured."""
+        m = measurement
+        return cls(m.family, m.file, m.id, m.target, m.trial)
 
     def __str__(self) -> str:
         trial = "" if self.trial == 1 else f", trial {self.trial}"
@@ -303,7 +311,7 @@ def _case_notes(before: Mapping[CaseKey, Record], now: Mapping[CaseKey, Record])
     if before.keys().isdisjoint(now):
         yield "no case stands in both: nothing is compared case by case"
     elif before.keys() != now.keys():
-        yield "the two hold other cases: their metrics are over different cases"
+        yield "not every case stands in both: their metrics are over different cases"
 
 
 def _provenance_notes(baseline: Document, document: Document) -> Iterator[str]:
@@ -313,6 +321,12 @@ def _provenance_notes(baseline: Document, document: Document) -> Iterator[str]:
             yield f"{key} was {_value(before.get(key))} and is {_value(now.get(key))}"
 
 
-def regressed_ids(changes: Sequence[CaseChange], corpus: str) -> tuple[str, ...]:
-    """Return the ids of a corpus's cases among the changes, in their order, one for each change."""
-    return tuple(change.case.id for change in changes if change.corpus == corpus)
+def regressed_by_corpus(comparison: Comparison) -> dict[str, Regressed]:
+    """Return for each corpus with cases in both what its gate on regressions is to know."""
+    found: dict[str, list[CaseChange]] = {}
+    for change in comparison.cases:
+        found.setdefault(change.corpus, []).append(change)
+    return {
+        corpus: Regressed(len(changes), tuple(c.case.id for c in changes if c.kind == "regression"))
+        for corpus, changes in found.items()
+    }

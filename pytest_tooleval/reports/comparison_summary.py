@@ -45,7 +45,7 @@ def _headline(comparison: Comparison) -> str:
     words = [f"{regressions} {'regression' if regressions == 1 else 'regressions'}"]
     words += [f"{number} {kind}" for kind, number in counts.items() if number or kind in {"worse", "better"}]
     words.append(f"{len(comparison.of_kind('same'))} the same")
-    return f"{len(comparison.cases)} cases in both: {', '.join(words)}"
+    return f"{_cases(len(comparison.cases))} in both: {', '.join(words)}"
 
 
 def _case_lines(changes: Sequence[CaseChange], kind: Kind) -> Iterator[str]:

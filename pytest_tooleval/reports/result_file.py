@@ -19,17 +19,18 @@ from pytest_tooleval.measures.tool_use import ToolUseTotals
 from pytest_tooleval.reports.gold_sections import gold_sections
 from pytest_tooleval.reports.result_reader import SCHEMA
 from pytest_tooleval.reports.suite_result import SuiteResult
-from pytest_tooleval.reports.text_file import write_text
+from pytest_tooleval.reports.text_file import why_not_written, write_text
 
 _GIT_SECONDS = 5.0
 
 
-def result_document(result: SuiteResult, root: Path) -> dict[str, Any]:
+def result_document(result: SuiteResult, root: Path, comparison: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the result file's content.
 
     Args:
         result: the run.
         root: the root folder, whose git commit is noted.
+        comparison: the section on the change against a baseline, where there is one.
 
     """
     sections: dict[str, Any] = {}
@@ -42,6 +43,7 @@ def result_document(result: SuiteResult, root: Path) -> dict[str, Any]:
         "provenance": _provenance(result, root),
         **sections,
         **gold_sections(result, _case),
+        **({} if comparison is None else {"comparison": comparison}),
         "gates": [_gate(gate) for gate in result.gates],
         "notes": list(result.notes),
         "interrupted": result.interrupted,
@@ -57,6 +59,15 @@ def write_result(path: Path, document: Mapping[str, Any]) -> None:
 
     """
     write_text(path, json_text(document))
+
+
+def result_file_line(path: Path, document: Mapping[str, Any]) -> str:
+    """Write a result file, and return the line that says so, or why it could not be written."""
+    try:
+        write_result(path, document)
+    except OSError as error:
+        return f"the result file {path} could not be written: {why_not_written(error)}"
+    return f"result file: {path}"
 
 
 def json_text(document: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-LEAST_WIDTH = 72
+LEAST_WIDTH = 80
 
 
 def summary_console(width: int, *, color: bool) -> Console:

@@ -17,6 +17,8 @@ from pytest_tooleval.reports.tables import share_text, summary_console, summary_
 
 MOST_ROWS = 200
 LONGEST_GATE = 44
+LEAST_REASON = 16
+_GATE_COLUMNS = ("gate", "bound", "actual")
 _NUMBERS = ("accuracy", "pass", "calls", "redundant", "errors", "tokens")
 _MOCK_NOTE = "provider mock plays the fixtures' scripts: these numbers measure fixtures and tools, not a model"
 _STYLES = {"passed": "green", "missed": "red", "error": "red", "skipped": "yellow"}
@@ -44,7 +46,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
             console.print(block)
         if result.gates:
             console.print()
-            console.print(_gate_table(result.gates))
+            console.print(_gate_table(result.gates, console.width))
         for line in _notes(result):
             console.print(Text(printable(line)), soft_wrap=True)
     return without_trailing_blanks(capture.get())
@@ -155,23 +157,26 @@ def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
     return table
 
 
-def _gate_table(gates: Iterable[GateResult]) -> Table:
+def _gate_table(gates: Iterable[GateResult], width: int) -> Table:
+    rows = [_gate_row(gate) for gate in gates]
     table = summary_table("gate", "bound", "actual", "result", text=frozenset({"gate", "bound", "result"}))
-    listed = list(gates)
-    table.columns[0].min_width = min(LONGEST_GATE, max(len(gate.planned.name) for gate in listed))
-    for gate in listed:
-        sign = "≥" if gate.planned.gate.comparator == "min" else "≤"
-        word, style = (
-            ("skipped", "yellow") if gate.skipped else ("pass", "green") if gate.passed else ("FAIL", "red")
-        )
-        reason = gate.skipped or gate.summary
-        shown = Text(f"{word}: {printable(reason)}" if reason else word, style=style)
-        threshold = gate.planned.gate.threshold
-        actual, bound = shown_apart(threshold if gate.actual is None else gate.actual, threshold)
-        table.add_row(
-            printable(gate.planned.name), f"{sign} {bound}", "-" if gate.actual is None else actual, shown
-        )
+    fixed = [max(len(column), *(len(row[position]) for row in rows)) for position, column in enumerate(_GATE_COLUMNS)]
+    name_width = min(LONGEST_GATE, fixed[0])
+    table.columns[0].width = name_width
+    table.columns[3].width = max(LEAST_REASON, width - name_width - sum(fixed[1:]) - len(fixed) - 1)
+    for name, bound, actual, result in rows:
+        table.add_row(name, bound, actual, result)
     return table
+
+
+def _gate_row(gate: GateResult) -> tuple[str, str, str, Text]:
+    threshold = gate.planned.gate.threshold
+    actual, bound = shown_apart(threshold if gate.actual is None else gate.actual, threshold)
+    sign = "≥" if gate.planned.gate.comparator == "min" else "≤"
+    word, style = ("skipped", "yellow") if gate.skipped else ("pass", "green") if gate.passed else ("FAIL", "red")
+    reason = gate.skipped or gate.summary
+    shown = Text(f"{word}: {printable(reason)}" if reason else word, style=style)
+    return printable(gate.planned.name), f"{sign} {bound}", "-" if gate.actual is None else actual, shown
 
 
 def _notes(result: SuiteResult) -> Iterator[str]:

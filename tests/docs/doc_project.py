@@ -221,16 +221,17 @@ class Project:
             return int(result.ret), "".join(f"{line}\n" for line in (*result.outlines, *result.errlines))
         assert program == "tooleval", program
         if arguments[:1] == ["bundled"]:
-            return _in_a_process(arguments, self.folder)
+            return in_a_process("pytest_tooleval.cli.main", arguments, self.folder)
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             return cli.main(arguments), said.getvalue()
 
 
-def _in_a_process(arguments: list[str], folder: Path) -> tuple[int, str]:
+def in_a_process(module: str, arguments: list[str], folder: Path) -> tuple[int, str]:
+    """Run a module as a program of its own, and return its exit code and what it said, blanks at line ends left out."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     finished = subprocess.run(
-        [sys.executable, "-m", "pytest_tooleval.cli.main", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=folder,
         env=kept,
         stdout=subprocess.PIPE,
@@ -239,7 +240,7 @@ def _in_a_process(arguments: list[str], folder: Path) -> tuple[int, str]:
         timeout=60,
         check=False,
     )
-    return finished.returncode, finished.stdout
+    return finished.returncode, "".join(f"{line.rstrip()}\n" for line in finished.stdout.splitlines())
 
 
 def _redirected(words: list[str]) -> tuple[list[str], str | None]:

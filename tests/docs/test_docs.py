@@ -10,6 +10,7 @@ How an example is marked. A mark is an HTML comment right above a fenced block, 
 - `<!-- answer: COMMAND -->`: the block is the JSON that the command prints, laid out for readers.
 - `<!-- exits: 1 -->`: the commands of a `console` block end with this exit code, else with 0.
 - `<!-- not run: needs a key -->`: the block is only read.
+- `<!-- own suite -->`, in the README: its commands are run in the project's own folder.
 
 Each line of a `console` block that begins with `$ ` is run in the project; the lines below it are its output, with
 `...` for what differs. `http://localhost:8080/v1` and `:11434/v1` are a server that plays the fixtures' scripts.
@@ -20,31 +21,44 @@ Marks that stand alone: `<!-- new project -->` begins a new empty one;
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import shlex
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doc_pages import DOCS, PAGES, ROOT, Block, anchors, blocks, prose, relative_links, steps, table
-from doc_project import Project, is_shown, model_server
+from doc_project import Project, console_commands, in_a_process, is_shown, model_server
+from mcp import Client, StdioServerParameters
 
 from pytest_tooleval import hookspecs
+from pytest_tooleval.broker.answers import BUDGET_BYTES, DECISIONS
+from pytest_tooleval.broker.cache import DEFAULT_MOST_ENTRIES, DEFAULT_TTL_SECONDS
+from pytest_tooleval.broker.decision import Limits
+from pytest_tooleval.broker.embedders.registry import EmbedderRegistry, register_builtin_embedders
+from pytest_tooleval.broker.envelope import ERROR_TYPES
+from pytest_tooleval.broker.lexical import FIELD_WEIGHTS, K1, B
+from pytest_tooleval.broker.surface import OPERATIONS
 from pytest_tooleval.cases.matcher import MATCHER_NAMES
 from pytest_tooleval.cases.schema import schema_text
 from pytest_tooleval.cli.init import suite_files
+from pytest_tooleval.cli.main import COMMANDS
 from pytest_tooleval.gates.thresholds import _TOOL_USE_KEYS as GATE_KEYS
 from pytest_tooleval.measures.gold import GOLD_METRICS
 from pytest_tooleval.measures.matching import ABSENT, equal, matches
 from pytest_tooleval.measures.text import fold_typography
+from pytest_tooleval.measures.token_estimates import EstimatorRegistry, register_builtin_estimators
 from pytest_tooleval.options import OPTIONS, PREFIX, SHORT_NAMES, Option
 from pytest_tooleval.providers.presets import PRESETS
 from pytest_tooleval.tools.registry import ToolRegistry
 
-HOSTED_ONLY = frozenset({"needs a key", "needs a model"})
-MOST_NOT_RUN = 4
+NOT_RUN = frozenset({"needs a key", "needs a model", "needs a package"})
+MOST_NOT_RUN = 6
 WITHOUT_EXAMPLES = frozenset({"README.md"})
 FIXTURE_SCHEMA = json.loads(schema_text("fixture"))["$defs"]
 
@@ -74,9 +88,21 @@ def test_the_fixtures_of_the_readme_load(project: Project) -> None:
             project.take(block)
 
 
-def test_what_is_not_run_is_little_and_for_hosted_models() -> None:
+def test_what_the_readme_shows_of_our_own_suite_is_what_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = [block for block in blocks(ROOT / "README.md") if "own suite" in block.marks]
+    assert shown
+    for block in shown:
+        for command, output in console_commands(block.text):
+            program, *arguments = shlex.split(command)
+            assert program == "pytest"
+            _, finished = in_a_process("pytest", ["-p", "no:cacheprovider", "-p", "no:randomly", *arguments], ROOT)
+            assert is_shown(output, finished), finished
+
+
+def test_what_is_not_run_is_little_and_needs_what_tests_have_not() -> None:
     left_out = [block for page in PAGES for block in blocks(page) if "not run" in block.marks]
-    assert {block.marks["not run"] for block in left_out} <= HOSTED_ONLY
+    assert {block.marks["not run"] for block in left_out} <= NOT_RUN
     assert len(left_out) <= MOST_NOT_RUN
 
 
@@ -147,7 +173,7 @@ def test_every_key_of_a_gold_file_is_named(schema: str) -> None:
 
 def test_every_category_is_documented() -> None:
     categories = json.loads(schema_text("discovery"))["properties"]["category"]["enum"]
-    assert sorted(first_cells("gold-sets.md", "category")) == sorted(categories)
+    assert sorted(first_cells("gold-sets.md", "a row of category")) == sorted(categories)
 
 
 @pytest.mark.parametrize("family", sorted(GOLD_METRICS))
@@ -222,6 +248,63 @@ def test_every_gate_key_is_documented() -> None:
     assert sorted(first_cells("gates.md", "gate")) == sorted(GATE_KEYS)
 
 
+def gold_gates() -> dict[str, list[str]]:
+    """Return the gates of each section of a threshold file, tool use left out."""
+    schema = json.loads(schema_text("thresholds"))
+    sections = {name: part["properties"] for name, part in schema["properties"].items() if "properties" in part}
+    del sections["tool_use"]
+    discovery = schema["$defs"]["discoveryGates"]["properties"]
+    return {name: sorted(discovery if name == "discovery" else gates) for name, gates in sections.items()}
+
+
+def test_every_gate_of_gold_sets_is_documented() -> None:
+    found: dict[str, list[str]] = {}
+    for section, gate, _ in table(DOCS / "gates.md", "section"):
+        found.setdefault(section or list(found)[-1], []).append(gate)
+    found["discovery"].append("requiresSemanticLeg")
+    assert "requiresSemanticLeg" in documented("gates.md")
+    assert {name: sorted(gates) for name, gates in found.items()} == gold_gates()
+
+
+@pytest.mark.parametrize(
+    ("page", "header", "names"),
+    [
+        ("search.md", "decision", DECISIONS),
+        ("broker.md", "error type", ERROR_TYPES),
+    ],
+)
+def test_what_a_broker_says_is_documented(page: str, header: str, names: Iterable[str]) -> None:
+    assert sorted(first_cells(page, header)) == sorted(names)
+
+
+def test_every_embedder_and_estimator_is_documented() -> None:
+    embedders, estimators = EmbedderRegistry(), EstimatorRegistry()
+    register_builtin_embedders(embedders)
+    register_builtin_estimators(estimators)
+    assert sorted(cell.partition(":")[0] for cell in first_cells("search.md", "embedder")) == list(embedders.names)
+    assert sorted(first_cells("broker.md", "estimator")) == list(estimators.names)
+
+
+def test_the_fields_are_weighted_as_documented() -> None:
+    weights = {float(weight) for _, weight in table(DOCS / "search.md", "field")}
+    assert weights == set(FIELD_WEIGHTS.values())
+    assert f"k1 {K1}, b {B}" in documented("search.md")
+    assert f"The floor is\n{Limits().relevance}." in documented("search.md")
+    assert f"less than {Limits().lead:.0%}".replace("%", " %") in documented("search.md")
+
+
+def test_the_budgets_are_as_documented() -> None:
+    find, describe, call = (f"{BUDGET_BYTES[kind]:,}" for kind in ("find", "describe", "call"))
+    assert f"at most {find} bytes (find), {describe} (describe) or {call} (call)" in documented("broker.md")
+    assert f"have at most {find} bytes (find), {describe} (describe) or {call} (call)" in documented("gold-sets.md")
+    assert f"lives {DEFAULT_TTL_SECONDS:.0f} seconds. {DEFAULT_MOST_ENTRIES:,} answers" in documented("broker.md")
+
+
+def test_every_command_is_documented() -> None:
+    shown = {cell.split()[1] for cell in first_cells("options.md", "command")}
+    assert shown >= {command.name for command in COMMANDS} - {"report"}
+
+
 def test_every_provider_is_documented() -> None:
     assert {"mock", *(preset.name for preset in PRESETS)} <= names_in_code("models.md")
 
@@ -252,6 +335,32 @@ def result_keys(document: dict[str, Any]) -> dict[str, set[str]]:
     }
 
 
+def all_keys(value: Any) -> set[str]:
+    """Return every key in a JSON value, but for names that the run's files chose."""
+    if isinstance(value, list):
+        return {key for member in value for key in all_keys(member)}
+    if not isinstance(value, dict):
+        return set()
+    own = set(value) - {"byCategory", "byTarget"}
+    chosen = [member for name in ("byCategory", "byTarget") for member in value.get(name, {}).values()]
+    return {*value, *all_keys([value[key] for key in own]), *all_keys(chosen)}
+
+
+def test_every_key_of_the_gold_sections_is_documented(project: Project) -> None:
+    for step in steps(DOCS / "gold-sets.md"):
+        if isinstance(step, Block) and "file" in step.marks:
+            project.take(step)
+    ranking = 'def engine(catalog):\n    return lambda query: ["nothing.there"]\n'
+    (project.folder / "unsure.py").write_text(ranking)
+    arguments = ("--tooleval-json", "r.json", "--tooleval-engine", "lexical", "--tooleval-engine", "unsure:engine")
+    project.pytester.runpytest_inprocess("-p", "no:randomly", "-o", "pythonpath=.", "evals", *arguments)
+    document = json.loads((project.folder / "r.json").read_text())
+    sections = ("discovery", "invocation", "ergonomics", "tokenEconomy", "performance", "cache", "hygiene")
+    keys = all_keys([document[section] for section in sections])
+    assert {"byTarget", "notes", "hygiene", "p95Micros"} <= keys
+    assert {*sections, *document, *document["provenance"], *keys} <= names_in_code("results.md")
+
+
 @pytest.mark.parametrize("part", ["top", "provenance", "totals", "case", "trace", "gate"])
 def test_every_key_of_the_result_file_is_documented(part: str, project: Project) -> None:
     fixtures = [
@@ -272,6 +381,18 @@ def test_every_key_of_the_result_file_is_documented(part: str, project: Project)
     keys = result_keys(json.loads((project.folder / "r.json").read_text()))[part]
     assert keys
     assert keys <= names_in_code("results.md")
+
+
+def test_the_server_of_the_broker_page_answers(project: Project) -> None:
+    for step in steps(DOCS / "broker.md"):
+        if isinstance(step, Block) and "file" in step.marks:
+            project.take(step)
+
+    async def listed() -> list[str]:
+        async with Client(StdioServerParameters(command=sys.executable, args=["serve.py"])) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert asyncio.run(listed()) == list(OPERATIONS)
 
 
 def test_the_workflow_is_the_one_that_init_writes() -> None:

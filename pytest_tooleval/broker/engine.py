@@ -11,7 +11,7 @@ from math import isnan
 from numbers import Real
 from typing import Any, Protocol, TypeAlias
 
-from pytest_tooleval.broker.search import ToolSearch
+from pytest_tooleval.broker.decision import Verdict
 from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.errors import ConfigError, InfrastructureError, nearest
 from pytest_tooleval.measures.text import cut
@@ -56,11 +56,19 @@ class Engine(Protocol):
         ...
 
 
+class Columns(Protocol):
+    """A search that answers in columns, as `ToolSearch` does."""
+
+    def columns(self, query: str, limit: int) -> tuple[list[str], list[float], Verdict]:
+        """Return refs, scores and verdict."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
     """The search of the reference broker."""
 
-    tools: ToolSearch
+    tools: Columns
 
     def search(self, query: str, limit: int) -> EngineAnswer:
         """Return the decision and the ranking behind it."""
@@ -85,7 +93,7 @@ class UserEngine:
         """Ask the ranking, and put its answer in order: equal scores by ref, as the reference search does."""
         try:
             answer = self._rank(query)
-            listed = None if isinstance(answer, str | bytes | Mapping) else list(answer)
+            listed = None if isinstance(answer, str | bytes | Mapping | None) else list(answer)
         except Exception as error:  # noqa: BLE001 - a user's engine may raise anything
             raise InfrastructureError(f"the engine {self._name!r} raised {_told(error)}") from None
         if listed is None:

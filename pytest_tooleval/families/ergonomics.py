@@ -83,7 +83,7 @@ def _record(case: ErgonomicsCase, texts: tuple[str, str]) -> dict[str, Any]:
         **demands,
         "decision": first.get("decision"),
         "expectDecision": case.expect_decision or None,
-        "errorType": error_type(first),
+        "errorType": error_type(first) or None,
         "expectErrorType": case.expect_error_type or None,
         "toolRef": selected_ref(first),
         "bytes": size,
@@ -93,7 +93,7 @@ def _record(case: ErgonomicsCase, texts: tuple[str, str]) -> dict[str, Any]:
 def _decision_known(case: ErgonomicsCase, answer: Mapping[str, Any]) -> bool:
     """Whether an answer says plainly what it is: a find a known decision, another request ok or an error's type."""
     if answer.get("error"):
-        return error_type(answer) is not None
+        return bool(error_type(answer))
     return answer.get("decision") in DECISIONS if case.kind == "find" else answer.get("ok") is True
 
 

@@ -18,6 +18,7 @@ from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.families.discovery import DiscoveryTarget
 from pytest_tooleval.families.ergonomics import ErgonomicsTarget
 from pytest_tooleval.families.invocation import InvocationTarget
+from pytest_tooleval.families.late import Late, LateLeg, LateSearch
 from pytest_tooleval.families.target import Target
 from pytest_tooleval.families.workloads import CacheTarget, PerformanceTarget, TokensTarget
 from pytest_tooleval.measures.token_estimates import TokenEstimator
@@ -105,7 +106,7 @@ class CorpusTargets:
             "tokens": lambda: TokensTarget(BROKER, broker, estimator),
             "cache": lambda: CacheTarget(BROKER, broker, estimator),
             "performance": lambda: PerformanceTarget(
-                BROKER, broker, self._lexical, self._semantic, self._settings.no_timing
+                BROKER, broker, self._lexical, LateLeg(self._leg) if self._leg else None, self._settings.no_timing
             ),
         }
         return [makers[family]()]
@@ -117,19 +118,20 @@ class CorpusTargets:
         return ReferenceEngine(self._lexical if name == LEXICAL else self._search)
 
     @cached_property
-    def _semantic(self) -> EmbeddingLeg | None:
+    def _leg(self) -> Late[EmbeddingLeg] | None:
         make = self._settings.semantic_leg
-        return None if make is None else make(self._catalog)
+        return None if make is None else Late(lambda: make(self._catalog))
 
     @cached_property
     def _lexical(self) -> ToolSearch:
         return ToolSearch(self._catalog)
 
     @cached_property
-    def _search(self) -> ToolSearch:
-        leg = self._semantic
-        if leg is None:
-            return self._lexical
+    def _search(self) -> ToolSearch | LateSearch:
+        leg = self._leg
+        return self._lexical if leg is None else LateSearch(Late(lambda: self._hybrid(leg.get())))
+
+    def _hybrid(self, leg: EmbeddingLeg) -> ToolSearch:
         return ToolSearch(self._catalog, leg, Limits(similarity=leg.relevance_floor))
 
     @cached_property

@@ -317,8 +317,9 @@ def _case_notes(before: Mapping[CaseKey, Record], now: Mapping[CaseKey, Record])
 def _provenance_notes(baseline: Document, document: Document) -> Iterator[str]:
     before, now = baseline["provenance"], document["provenance"]
     for key in _PROVENANCE:
-        if before.get(key) != now.get(key):
-            yield f"{key} was {_value(before.get(key))} and is {_value(now.get(key))}"
+        was, is_now = before.get(key), now.get(key)
+        if was != is_now and was is not None and is_now is not None:
+            yield f"{key} was {_value(was)} and is {_value(is_now)}"
 
 
 def regressed_by_corpus(comparison: Comparison) -> dict[str, Regressed]:

@@ -160,7 +160,8 @@ def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
 def _gate_table(gates: Iterable[GateResult], width: int) -> Table:
     rows = [_gate_row(gate) for gate in gates]
     table = summary_table("gate", "bound", "actual", "result", text=frozenset({"gate", "bound", "result"}))
-    fixed = [max(len(column), *(len(row[position]) for row in rows)) for position, column in enumerate(_GATE_COLUMNS)]
+    columns = [(title, *(row[position] for row in rows)) for position, title in enumerate(_GATE_COLUMNS)]
+    fixed = [max(map(len, column)) for column in columns]
     name_width = min(LONGEST_GATE, fixed[0])
     table.columns[0].width = name_width
     table.columns[3].width = max(LEAST_REASON, width - name_width - sum(fixed[1:]) - len(fixed) - 1)

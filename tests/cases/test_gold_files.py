@@ -333,7 +333,10 @@ REPAIR = {"expectedOutcome": "repair", "expectedError": "ARGUMENT_VALIDATION_FAI
         ),
         ({"arguments": [1]}, ":1 at /scenarios/0/arguments: found a list ([1]); expected an object"),
         ({"rationale": ""}, ':1 at /scenarios/0/rationale: found ""; expected why, not blank'),
-        ({"liveschema": {}}, ":1 at /scenarios/0/liveschema: unknown key 'liveschema' (did you mean 'liveSchema'?)"),
+        (
+            {"liveschema": {}},
+            ":1 at /scenarios/0/liveschema: unknown key 'liveschema' (did you mean 'liveSchema'?)",
+        ),
     ],
 )
 def test_a_scenario_that_is_refused(load, scenario, message):
@@ -398,9 +401,7 @@ def test_an_ergonomics_case_and_where_it_stands(load, tmp_path):
         ErgonomicsCase(
             "d", "describe", "r", Source(path, 3, 1), tool_ref="no.such", expect_error_type="TOOL_NOT_FOUND"
         ),
-        ErgonomicsCase(
-            "c", "call", "r", Source(path, 4, 2), tool_ref="chat.post_message", arguments={"a": 1}
-        ),
+        ErgonomicsCase("c", "call", "r", Source(path, 4, 2), tool_ref="chat.post_message", arguments={"a": 1}),
     ]
 
 
@@ -422,7 +423,7 @@ def test_an_ergonomics_case_and_where_it_stands(load, tmp_path):
         ),
         (
             {"kind": "finds", "query": "x"},
-            [':1 at /cases/0/kind: found "finds"; expected one of: find, describe, call (did you mean \'find\'?)'],
+            [":1 at /cases/0/kind: found \"finds\"; expected one of: find, describe, call (did you mean 'find'?)"],
         ),
         (
             {"kind": "find", "query": "x", "expectDecision": "used"},

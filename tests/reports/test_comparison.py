@@ -81,7 +81,12 @@ def test_what_becomes_of_a_verdict(before, now, kind, changes):
         ({"accuracy": 0.0}, {"accuracy": 1.0}, "better", ("accuracy 0 -> 1",)),
         ({"accuracy": None}, {"accuracy": 1.0}, "same", ()),
         ({"redundant": 0, "errors": 2}, {"redundant": 3, "errors": 2}, "worse", ("redundant 0 -> 3",)),
-        ({"redundant": 1, "errors": 0}, {"redundant": 0, "errors": 1}, "worse", ("errors 0 -> 1", "redundant 1 -> 0")),
+        (
+            {"redundant": 1, "errors": 0},
+            {"redundant": 0, "errors": 1},
+            "worse",
+            ("errors 0 -> 1", "redundant 1 -> 0"),
+        ),
         ({"tokens": 10, "calls": 2}, {"tokens": 99, "calls": 9}, "same", ()),
         ({"parity": True}, {"parity": False}, "worse", ("parity yes -> no",)),
         ({"parity": None}, {"parity": False}, "same", ()),
@@ -212,9 +217,7 @@ def test_the_section_of_the_result_file():
         "newlyMeasured": [],
         "added": [{**key, "id": "new"}],
         "vanished": [{**key, "id": "gone"}],
-        "metrics": [
-            {"section": "toolUse", "metric": "passRate[m]", "baseline": 0.5, "actual": 0.5, "change": 0.0}
-        ],
+        "metrics": [{"section": "toolUse", "metric": "passRate[m]", "baseline": 0.5, "actual": 0.5, "change": 0.0}],
         "notes": ["not every case stands in both: their metrics are over different cases"],
     }
 
@@ -263,7 +266,9 @@ def test_the_summary_is_bounded():
     lines = text_of(compare(before, tool_use(*(case(name, "missed") for name in many)))).splitlines()
     assert sum(line.startswith("regression: evals/") for line in lines) == MOST_CASES
     assert "regression: and 5 more" in lines
-    assert [line for line in lines if line.startswith("only in the baseline: 25 cases: ")][0].endswith(", and 5 more")
+    assert [line for line in lines if line.startswith("only in the baseline: 25 cases: ")][0].endswith(
+        ", and 5 more"
+    )
 
 
 def test_times_stay_out_of_the_summary():

@@ -61,7 +61,10 @@ def test_another_run_leaves_the_baseline_and_earlier_snapshots_alone(tmp_path):
         "snapshots/2026-01-02T03-04-06.678901Z.json",
         "snapshots/baseline.json",
     ]
-    assert before == ((tmp_path / "snapshots/baseline.json").read_bytes(), (tmp_path / "BENCHMARKS.md").read_bytes())
+    assert before == (
+        (tmp_path / "snapshots/baseline.json").read_bytes(),
+        (tmp_path / "BENCHMARKS.md").read_bytes(),
+    )
 
 
 def test_names_sort_as_times_do_and_are_file_names_everywhere():
@@ -95,7 +98,9 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path):
         "try: write_text(Path(sys.argv[1]), 'x' * 10_000)\n"
         "except OSError as error: print(error.strerror)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout == f"{os.strerror(27)}\n"
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]

@@ -71,6 +71,12 @@ class CaseItem(pytest.Item):
             return _explanation(self.found.case, self.outcome.record)
         return super().repr_failure(excinfo, *args, **kwargs)
 
+    def _repr_failure_py(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        """Return the reason where nothing was measured: pytest would format a traceback, for 0.1 s an item."""
+        if isinstance(excinfo.value, NotMeasuredError):
+            return str(excinfo.value)
+        return super()._repr_failure_py(excinfo, *args, **kwargs)
+
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the case's file, its 0-based line, and the item's name."""
         return self.path, self.found.case.source.line - 1, self.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -13,8 +14,6 @@ from pytest_tooleval.providers.account import Redactor
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST_SECRET = 8
-_SHORT = 60
-_MOST_KNOWN = 10_000
 
 
 class Redaction:
@@ -22,7 +21,6 @@ class Redaction:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._known: dict[str, str] = {}
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Redaction:
@@ -37,12 +35,14 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text without secrets and lone surrogates."""
-        known = self._known.get(text)
-        if known is None:
-            known = self._redactor(clean_text(text))
-            if len(text) <= _SHORT and len(self._known) < _MOST_KNOWN:
-                self._known[text] = known
-        return known
+        return self._redactor(clean_text(text))
+
+    def json_text(self, value: Any) -> str:
+        """Return a JSON value as text, with every text in it redacted; that of exact built-in types is fastest."""
+        text = json.dumps(value, ensure_ascii=False)
+        if self._redactor.is_clean(text) and clean_text(text) is text:
+            return text
+        return json.dumps(self.value(value), ensure_ascii=False)
 
     def value(self, value: Any) -> Any:
         """Return a JSON value, of exact built-in types, with every text in it redacted."""

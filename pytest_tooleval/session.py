@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -240,8 +239,7 @@ class EvalSession:
             measurement = item.measurement(verdict, _reason(report), deferred=True)
         elif report.skipped and isinstance(report.longrepr, tuple):
             report.longrepr = (str(item.path), item.found.case.source.line, report.longrepr[2])
-        plain = self._redaction.value(measurement.to_plain())
-        setattr(report, MEASUREMENT_ATTRIBUTE, json.dumps(plain, ensure_ascii=False))
+        setattr(report, MEASUREMENT_ATTRIBUTE, self._redaction.json_text(measurement.to_plain()))
 
     def _is_left_to_gate(self, measurement: Measurement) -> bool:
         if self._settings.strict or self._config.getoption("runxfail", default=False) or self.plan is None:

@@ -216,10 +216,15 @@ class EngineRegistry:
             known = ", ".join(self.names) or "none"
             raise ConfigError(f"no engine {name!r}{nearest(name, self.names)}; known: {known}; or give module:attr")
         try:
-            found: EngineFactory = getattr(importlib.import_module(module), attribute)
+            found: Any = getattr(importlib.import_module(module), attribute)
         except ModuleNotFoundError as error:
             hint = "its folder has to be on Python's path: see pytest's ini option 'pythonpath'"
             raise ConfigError(f"the engine {name!r} cannot be imported: {error}; {hint}") from None
         except Exception as error:  # noqa: BLE001 - a user's module may raise anything
             raise ConfigError(f"the engine {name!r} cannot be imported: {_told(error)}") from None
-        return found
+        if not callable(found):
+            raise ConfigError(
+                f"the engine {name!r} is {cut(repr(found), _MOST_SHOWN)}; expected what takes a catalog"
+            )
+        factory: EngineFactory = found
+        return factory

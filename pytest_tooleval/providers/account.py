@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -72,6 +73,13 @@ class Redactor:
             for form in (secret, quote(secret, safe=""))
         }
         self._literals = sorted(spellings, key=len, reverse=True)
+        self._json_spellings = {json.dumps(literal, ensure_ascii=False)[1:-1] for literal in self._literals}
+
+    def is_clean(self, json_text: str) -> bool:
+        """Whether no text in a JSON document would be changed; a document that looks suspicious is not clean."""
+        if any(spelling in json_text for spelling in self._json_spellings):
+            return False
+        return not any(pattern.search(json_text) for pattern in _PATTERNS)
 
     def __call__(self, text: str) -> str:
         """Return `text` with every secret replaced by `[redacted]`."""

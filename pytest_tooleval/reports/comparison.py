@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import PureWindowsPath
 from typing import Any, Literal, TypeAlias
 
 from pytest_tooleval.gates.evaluate import Regressed
@@ -43,7 +44,17 @@ _TOLD = ("decision", "errorType", "secondErrorType")
 
 @dataclass(frozen=True, slots=True)
 class CaseKey:
-    """What makes a case of one run and a case of another the same case."""
+    """What makes a case of one run and a case of another the same case.
+
+    Attributes:
+        family: its family.
+        file: where it stands, relative to the root folder; outside of it the file's name alone, for the rest differs
+            from machine to machine.
+        id: its id.
+        target: what it is run on.
+        trial: 1-based repetition.
+
+    """
 
     family: str
     file: str
@@ -55,7 +66,7 @@ class CaseKey:
     def of(cls, measurement: Measurement) -> CaseKey:
         """Return the key of what an item measured."""
         m = measurement
-        return cls(m.family, m.file, m.id, m.target, m.trial)
+        return cls(m.family, _portable(m.file), m.id, m.target, m.trial)
 
     def __str__(self) -> str:
         trial = "" if self.trial == 1 else f", trial {self.trial}"
@@ -199,7 +210,14 @@ def _metric_record(metric: MetricChange) -> dict[str, Any]:
 def _cases(document: Document) -> Iterator[tuple[CaseKey, Record]]:
     for family, section in CASE_SECTIONS.items():
         for record in document.get(section, {}).get("cases", ()):
-            yield CaseKey(family, record["file"], record["id"], record["target"], record["trial"]), record
+            file = _portable(record["file"])
+            yield CaseKey(family, file, record["id"], record["target"], record["trial"]), record
+
+
+def _portable(file: str) -> str:
+    """Return a file's name in any run: that of the whole path where it does not lie below the root folder."""
+    path = PureWindowsPath(file)  # it takes both separators
+    return path.name if path.anchor else file
 
 
 def _case_change(key: CaseKey, before: Record, now: Record) -> CaseChange:

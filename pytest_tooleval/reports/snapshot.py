@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -44,7 +45,7 @@ def write_snapshot(folder: Path, document: Mapping[str, Any], now: datetime, kee
         path = baseline
         write_text(path, text)
         path = board
-        write_text(path, scoreboard(document))
+        write_text(path, scoreboard(json.loads(text)))
     except OSError as error:
         yield f"{path} could not be written: {why_not_written(error)}"
     else:

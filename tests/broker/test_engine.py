@@ -253,6 +253,8 @@ def test_names_that_cannot_be_given(name):
             "the engine 'no_such_module_here:x' cannot be imported: No module named 'no_such_module_here'; "
             "its folder has to be on Python's path: see pytest's ini option 'pythonpath'",
         ),
+        ("math:pi", "the engine 'math:pi' is 3.141592653589793; expected what takes a catalog"),
+        ("builtins:None", "the engine 'builtins:None' is None; expected what takes a catalog"),
         (
             "textwrap:nope",
             "the engine 'textwrap:nope' cannot be imported: AttributeError: module 'textwrap' has no attribute 'nope'",

@@ -140,6 +140,13 @@ def test_cases_are_the_same_by_family_file_id_target_and_trial():
     )
 
 
+@pytest.mark.parametrize("there", ["/venv/a/bundled/x.json", "C:\\venv\\bundled\\x.json"])
+def test_a_file_outside_the_root_folder_is_the_same_on_every_machine(there):
+    here = {**case("x", "missed"), "file": "/home/me/lib/bundled/x.json"}
+    comparison = compare(tool_use({**case("x"), "file": there}), tool_use(here))
+    assert [str(change.case) for change in comparison.regressions] == ["x.json::x [m]"]
+
+
 def test_metrics_change_by_target():
     before = discovery(case("a", target="lexical", rank=1), top1=0.5, mrr=None, wrongServerRate=0.1)
     now = discovery(case("a", target="lexical", rank=1), top1=0.75, mrr=0.5, wrongServerRate=0.1 + 1e-15)

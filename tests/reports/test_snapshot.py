@@ -67,6 +67,14 @@ def test_another_run_leaves_the_baseline_and_earlier_snapshots_alone(tmp_path):
     )
 
 
+def test_the_scoreboard_is_that_of_the_written_baseline(tmp_path):
+    timing = {"n": 1, "p50Micros": float("nan"), "p95Micros": 2.0, "opsPerSec": float("inf")}
+    list(write_snapshot(tmp_path, {**DOCUMENT, "performance": {"lexical": timing}}, NOW, ""))
+    board = (tmp_path / "BENCHMARKS.md").read_text()
+    assert board == scoreboard(read_result(tmp_path / "snapshots/baseline.json"))
+    assert "| lexical |   1 |    n/a |      2 |          n/a |" in board
+
+
 def test_names_sort_as_times_do_and_are_file_names_everywhere():
     moments = [NOW + timedelta(microseconds=step) for step in (0, 1, 10**6, 86_400 * 10**6, 400 * 86_400 * 10**6)]
     names = [time_name(moment) for moment in moments]

@@ -41,7 +41,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         epilog="Example: tooleval report evals/snapshots/baseline.json -o evals/BENCHMARKS.md",
         allow_abbrev=False,
     )
-    parser.add_argument("snapshot", type=Path, metavar="SNAPSHOT", help="what --tooleval-snapshot or --tooleval-json wrote")
+    parser.add_argument("snapshot", type=Path, metavar="SNAPSHOT", help="a snapshot or result file")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: print it)")
     parser.add_argument(
         "--format",

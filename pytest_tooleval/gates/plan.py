@@ -123,12 +123,6 @@ def plan_gates(
 
     """
     scopes = Scopes(cases)
-
-    def missing_leg(gate: Gate, target: str) -> str:
-        if gate.family == REGRESSIONS:
-            return "" if has_baseline else NO_BASELINE
-        return NO_SEMANTIC_LEG if gate.requires_semantic_leg and target in without_semantic_leg else ""
-
     return [
         _planned(
             gate,
@@ -136,12 +130,18 @@ def plan_gates(
             scopes.of(gate, target),
             broken_files=gate.corpus in broken,
             labelled=gate.family == "tool_use" or len(names) > 1,
-            missing_leg=missing_leg(gate, target),
+            missing_leg=_missing_leg(gate, lexical_only=target in without_semantic_leg, has_baseline=has_baseline),
         )
         for gate in gates
         for names in [_ALL_TARGETS if gate.family == REGRESSIONS else targets.get(gate.family, ())]
         for target in names
     ]
+
+
+def _missing_leg(gate: Gate, *, lexical_only: bool, has_baseline: bool) -> str:
+    if gate.family == REGRESSIONS:
+        return "" if has_baseline else NO_BASELINE
+    return NO_SEMANTIC_LEG if gate.requires_semantic_leg and lexical_only else ""
 
 
 def _planned(gate: Gate, target: str, scope: Sequence[PlannedCase], **more: Any) -> PlannedGate:

@@ -48,8 +48,8 @@ class CaseKey:
 
     Attributes:
         family: its family.
-        file: where it stands, relative to the root folder; outside of it the file's name alone, for the rest differs
-            from machine to machine.
+        file: where it stands, relative to the root folder; outside of it the file's name alone, for the rest
+            differs from machine to machine.
         id: its id.
         target: what it is run on.
         trial: 1-based repetition.

@@ -57,6 +57,12 @@ def scenario(ref: str, arguments: dict, outcome: str, error: str = "", **keys) -
             ),
         ),
         (
+            scenario(
+                POST, {"text": "hi"}, "repair", "TOOL_SCHEMA_CHANGED", corrected=MESSAGE, live_schema=POST_SCHEMA
+            ),
+            (False, "ARGUMENT_VALIDATION_FAILED", None, True, None, False, False, None, [True]),
+        ),
+        (
             scenario(POST, MESSAGE, "repair", "ARGUMENT_VALIDATION_FAILED", corrected=MESSAGE),
             (False, None, None, True, None, False, None, None, []),
         ),

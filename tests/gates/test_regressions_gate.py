@@ -16,13 +16,23 @@ GATE = Gate("regressions", "overall", "regressions", "max", 1, "evals", "evals/t
 ON = {"tool_use": ["m", "n"], "discovery": ["lexical"]}
 
 
-def case(family: str, case_id: str, target: str, *, corpus: str = "evals", selected: bool = True, skipped: str = ""):
+def case(
+    family: str, case_id: str, target: str, *, corpus: str = "evals", selected: bool = True, skipped: str = ""
+):
     return PlannedCase(family, corpus, case_id, (), target, selected, skipped)
 
 
 def measured(family: str, case_id: str, target: str, verdict: str = "passed", *, deferred: bool = False):
     return Measurement(
-        family, f"{family}{case_id}{target}", "evals", family, 0, case_id, target, verdict=verdict, deferred=deferred
+        family,
+        f"{family}{case_id}{target}",
+        "evals",
+        family,
+        0,
+        case_id,
+        target,
+        verdict=verdict,
+        deferred=deferred,
     )
 
 
@@ -39,7 +49,9 @@ WHOLE = PlannedGate(GATE, "", 3, 3, 0, labelled=False)
 
 def test_it_stands_at_the_top_of_the_file(tmp_path):
     path = tmp_path / "thresholds.json"
-    path.write_text(json.dumps({"version": 1, "regressionsMax": 1, "discovery": {"overall": {"top1Min": 1}}}, indent=1))
+    path.write_text(
+        json.dumps({"version": 1, "regressionsMax": 1, "discovery": {"overall": {"top1Min": 1}}}, indent=1)
+    )
     gates = load_thresholds(path, Path("evals/thresholds.json"), "evals")
     assert gates[-1] == GATE
     assert [gate.name for gate in gates] == ["discovery.overall.top1", "regressions"]
@@ -82,8 +94,18 @@ def test_it_needs_every_case(changed, reason):
             False,
             "regressions is 2, expected at most 1; regressed: a, row",
         ),
-        ({"evals": Regressed(0)}, None, False, "no data: the baseline holds no case of the corpus on the same target"),
-        ({"evals/sub": Regressed(9)}, None, False, "no data: the baseline holds no case of the corpus on the same target"),
+        (
+            {"evals": Regressed(0)},
+            None,
+            False,
+            "no data: the baseline holds no case of the corpus on the same target",
+        ),
+        (
+            {"evals/sub": Regressed(9)},
+            None,
+            False,
+            "no data: the baseline holds no case of the corpus on the same target",
+        ),
     ],
 )
 def test_regressions_are_counted(against, actual, passed, detail):

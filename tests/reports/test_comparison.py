@@ -273,9 +273,8 @@ def test_the_summary_is_bounded():
     lines = text_of(compare(before, tool_use(*(case(name, "missed") for name in many)))).splitlines()
     assert sum(line.startswith("regression: evals/") for line in lines) == MOST_CASES
     assert "regression: and 5 more" in lines
-    assert [line for line in lines if line.startswith("only in the baseline: 25 cases: ")][0].endswith(
-        ", and 5 more"
-    )
+    (gone,) = (line for line in lines if line.startswith("only in the baseline: 25 cases: "))
+    assert gone.endswith(", and 5 more")
 
 
 def test_times_stay_out_of_the_summary():

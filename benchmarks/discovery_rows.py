@@ -19,7 +19,8 @@ import pytest
 def test_bare(number):
     pass
 """
-WORDS = [f"{a}{b}" for a in ("ka", "lo", "mi", "nu", "pe", "ra", "so", "tu") for b in ("bal", "den", "fir", "gum", "hel")]
+STARTS = ("ka", "lo", "mi", "nu", "pe", "ra", "so", "tu")
+WORDS = [start + end for start in STARTS for end in ("bal", "den", "fir", "gum", "hel")]
 
 
 def write(root: Path, tools: int, rows: int) -> tuple[Path, Path]:

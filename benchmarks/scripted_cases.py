@@ -89,7 +89,8 @@ def main() -> None:
     mine, theirs = median(a for a, _ in pairs), median(b for _, b in pairs)
     above = (mine - theirs) / options.cases * 1000
     print(
-        f"{options.cases} cases: ours {mine:.2f} s CPU, bare {theirs:.2f} s, ratio {median(a / b for a, b in pairs):.2f}"
+        f"{options.cases} cases: ours {mine:.2f} s CPU, bare {theirs:.2f} s, ratio "
+        f"{median(a / b for a, b in pairs):.2f}"
     )
     print(f"above a bare item: {above:.2f} ms a case")
 

@@ -128,10 +128,6 @@ class Broker:
         except _RefusedError as refused:
             return refused.envelope
 
-    def broken_schemas(self) -> dict[str, str]:
-        """Return the refs of the tools whose catalogued schema is not a JSON Schema, each with what is wrong."""
-        return {tool.ref: problem for tool in self.catalog.tools if (problem := _schema_problem(tool.input_schema))}
-
     def _status(self, server_id: str) -> str:
         """Return a server's status now; one that is not even catalogued as online is not asked."""
         catalogued = self._catalogued_statuses.get(server_id, ONLINE)
@@ -264,14 +260,6 @@ def _require_valid(tool: CatalogTool, checker: Checker, arguments: Mapping[str, 
 
 def _refuse_broken(tool: CatalogTool, problem: str) -> NoReturn:
     _refuse(tool, "CONFIG_ERROR", f"the catalogued schema of {tool.ref} is not a JSON Schema: {problem}")
-
-
-def _schema_problem(schema: Any) -> str:
-    try:
-        checker_of(schema)
-    except BrokenSchemaError as error:
-        return str(error)
-    return ""
 
 
 def _answer(tool: CatalogTool, result: CallResult, notices: list[str]) -> dict[str, Any]:

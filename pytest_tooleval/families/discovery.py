@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise, starmap
 from typing import Any
 
 from pytest_tooleval.broker.broker import DEFAULT_LIMIT
@@ -12,11 +13,10 @@ from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.gold import DiscoveryRow
 from pytest_tooleval.measures.gold import REFUSALS
 from pytest_tooleval.measures.outcome import CaseOutcome
-from pytest_tooleval.measures.ranking import expected_rank, first_rank, is_wrong_server
+from pytest_tooleval.measures.ranking import expected_rank, first_rank, is_wrong_server, ties
 
 DEPTH = 1000
 SHOWN = 5
-_TIE_DIGITS = 8
 LEXICAL_SHORTCUT = "lexical search alone finds it at rank 1, so the row does not measure meaning"
 
 
@@ -99,6 +99,6 @@ def _expected_rank(row: DiscoveryRow, answer: EngineAnswer, rank: int | None) ->
     if answer.scores is None or rank is None:
         return None
     around = answer.scores[max(0, rank - 2) : rank + 1]
-    if len(around) == len({round(score, _TIE_DIGITS) for score in around}):
+    if not any(starmap(ties, pairwise(around))):
         return float(rank)
     return expected_rank(list(zip(answer.refs, answer.scores, strict=True)), row.acceptable)

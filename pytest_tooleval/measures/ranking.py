@@ -58,8 +58,8 @@ def expected_rank(scored: Sequence[tuple[str, float]], acceptable: Collection[st
     best = max((score for ref, score in scores.items() if ref in acceptable), default=None)
     if best is None:
         return None
-    tied = [ref for ref, score in scores.items() if _same(score, best)]
-    higher = sum(score > best for score in scores.values() if not _same(score, best))
+    tied = [ref for ref, score in scores.items() if ties(score, best)]
+    higher = sum(score > best for score in scores.values() if not ties(score, best))
     fitting = sum(ref in acceptable for ref in tied)
     return higher + (len(tied) + 1) / (fitting + 1)
 
@@ -106,5 +106,6 @@ def mean(values: Iterable[float]) -> float | None:
     return fmean(listed) if listed else None
 
 
-def _same(left: float, right: float) -> bool:
+def ties(left: float, right: float) -> bool:
+    """Whether two scores differ by no more than float noise."""
     return isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)

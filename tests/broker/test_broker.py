@@ -420,9 +420,6 @@ class TestCall:
         assert error_type(answer) == "CONFIG_ERROR"
         assert "at /type" in answer["error"]["message"]
 
-    def test_broken_schemas_are_listed_once_by_tool(self) -> None:
-        assert list(broker_over().broken_schemas()) == ["cloud.broken"]
-
     @pytest.mark.parametrize(
         ("ref", "expected"),
         [("mail.send_email", "DOWNSTREAM_SERVER_OFFLINE"), ("vault.read_secret", "AUTH_UNAVAILABLE")],

@@ -64,7 +64,9 @@ def test_a_file_keeps_the_schema_that_it_names(tooleval: Run, project: Path, nam
     value = json.loads((project / name).read_text())
     schema = (project / name).parent / value["$schema"]
 
-    jsonschema.Draft202012Validator(json.loads(schema.read_text())).validate(value)
+    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text()))
+    assert list(validator.iter_errors(value)) == []
+    assert not validator.is_valid({**value, "nonsense": 1})
 
 
 def test_another_folder_is_made(tooleval: Run, project: Path) -> None:

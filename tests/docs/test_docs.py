@@ -83,9 +83,10 @@ def test_every_example_runs(page: Path, project: Project) -> None:
 
 
 def test_the_fixtures_of_the_readme_load(project: Project) -> None:
-    for block in blocks(ROOT / "README.md"):
-        if "file" in block.marks:
-            project.take(block)
+    files = [block for block in blocks(ROOT / "README.md") if "file" in block.marks]
+    assert files
+    for block in files:
+        project.take(block)
 
 
 def test_what_the_readme_shows_of_our_own_suite_is_what_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ class TestItems:
                 "first acceptable tool: not found",
                 "why it is labelled so: It fits.",
                 "overall *4 *0.667 *0.667 *0.667 *1.000 *0.333",
-                f"FAILED {ROWS}::tell-my-colleagues - expected chat.post_message first;*",
+                f"FAILED {ROWS}::tell-my-colleagues*",
             ]
         )
 

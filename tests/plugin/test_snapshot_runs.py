@@ -342,7 +342,7 @@ def test_the_gate_on_regressions(regressed, pytester, most, exit_code, workers):
         "detail": "",
     }
     if exit_code:
-        result.stdout.fnmatch_lines([f"FAILED {GATE} - regressions is 1, expected at most 0; regressed: b"])
+        result.stdout.fnmatch_lines(["regressions is 1, expected at most 0; regressed: b*"])
 
 
 def test_after_a_failed_gate_on_regressions_last_failed_runs_the_regression(regressed):

@@ -222,6 +222,8 @@ class EvalSession:
         return report
 
     def _attach(self, item: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+        if call.excinfo is None and report.when != "call" and not report.sections:
+            return
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, NotMeasuredError):
             report.longrepr = printable(f"{NOT_MEASURED}{error}")

@@ -92,9 +92,9 @@ class ToolSearch:
         """Return refs and scores of `decide` as two lists, and the verdict, for those who ask very often."""
         if not self._catalog.tools:
             return [], [], CATALOG_EMPTY
-        if not query_words(query):
-            return [], [], EMPTY_QUERY
         refs, scores, evidence = self._search(query, max(limit, JUDGED))
+        if not refs and not query_words(query):
+            return [], [], EMPTY_QUERY
         most = max(limit, 0)
         return refs[:most], scores[:most], judge(evidence, self._limits)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 
 BROKEN_PROVIDER = """
@@ -182,7 +184,8 @@ def test_a_users_tool_that_raises_is_a_tool_error(suite, pytester):
     assert (case["errors"], case["status"], case["pass"]) == (1, "ok", True)
 
 
-def test_kept_worktrees_are_named(suite, pytester):
+def test_kept_worktrees_are_named(suite, pytester, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(pytester.path))
     suite.passing("a", files={"x.txt": "hello"})
     result = suite.run("--tooleval-keep-worktrees")
     line = next(line for line in result.outlines if line.startswith("worktree of a [mock]: "))

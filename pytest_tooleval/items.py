@@ -78,8 +78,12 @@ class CaseItem(pytest.Item):
         return super()._repr_failure_py(excinfo, *args, **kwargs)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the case's file, its 0-based line, and the item's name."""
-        return self.path, self.found.case.source.line - 1, self.name
+        """Return the case's file, its 0-based line, and a headline.
+
+        That is the item's name; one with a dot is not told alone, or pytest would show `::` for the dot under `-v`.
+        """
+        headline = f"case {self.name}" if "." in self.name.partition("[")[0] else self.name
+        return self.path, self.found.case.source.line - 1, headline
 
     @property
     def key(self) -> tuple[str, Path, str, str]:

@@ -150,3 +150,8 @@ def test_the_default_suite_is_found_from_where_pytest_was_started(pytester, case
     assert case_ids("packages/x/evals/fixtures/a.json::a") == expected
     monkeypatch.chdir(pytester.path / "packages" / "x")
     assert case_ids("evals", "--rootdir", "../..") == expected
+
+
+def test_an_id_with_dots_is_shown_as_it_is(suite):
+    suite.passing("v1.2")
+    suite.run("-v").stdout.fnmatch_lines(["evals/fixtures/v1.2.json::v1.2 PASSED*"])

@@ -240,7 +240,8 @@ class EvalSession:
             report.wasxfail = f"reason: {_first_line(report.longrepr)}; left to the gate"
             measurement = item.measurement(verdict, _reason(report), deferred=True)
         elif report.skipped and isinstance(report.longrepr, tuple):
-            report.longrepr = (str(item.path), item.found.case.source.line, report.longrepr[2])
+            reason = self._redaction.text(report.longrepr[2])
+            report.longrepr = (str(item.path), item.found.case.source.line, reason)
         setattr(report, MEASUREMENT_ATTRIBUTE, self._redaction.json_text(measurement.to_plain()))
 
     def _is_left_to_gate(self, measurement: Measurement) -> bool:

@@ -107,13 +107,16 @@ class Agent:
 
     def _reply_to(self, request: ChatRequest) -> AssistantMessage:
         try:
-            return self._provider.reply(self._case, request)
+            reply = self._provider.reply(self._case, request)
         except InfrastructureError:
             raise
         except Exception as error:  # noqa: BLE001 - a provider that a user registered may raise anything
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename}:{frame.lineno}"
             raise ProviderError(f"the provider raised {type(error).__name__}: {error} ({place})") from None
+        if not isinstance(reply, AssistantMessage):
+            raise ProviderError(f"the provider returned {type(reply).__name__}; expected an AssistantMessage")
+        return reply
 
     def _with_offered_name(self, call: ToolCall) -> ToolCall:
         name = offered_name(call.name, (*self._offer.offered, *self._offer.denied))

@@ -19,6 +19,7 @@ from pytest_tooleval.measures.text import cut
 _MOST_NAMED = 3
 _MOST_SHOWN = 100
 
+MOST_READ = 100_000  # entries of one answer: a ranking that never ends must not hang the run
 Ranking: TypeAlias = Callable[[str], Iterable[Any]]
 EngineFactory: TypeAlias = Callable[[Catalog], Ranking]
 
@@ -93,7 +94,7 @@ class UserEngine:
         """Ask the ranking, and put its answer in order: equal scores by ref, as the reference search does."""
         try:
             answer = self._rank(query)
-            listed = None if isinstance(answer, str | bytes | Mapping | None) else list(answer)
+            listed = None if isinstance(answer, str | bytes | Mapping | None) else list(islice(answer, MOST_READ))
         except Exception as error:  # noqa: BLE001 - a user's engine may raise anything
             raise InfrastructureError(f"the engine {self._name!r} raised {_told(error)}") from None
         if listed is None:

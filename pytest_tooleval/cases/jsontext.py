@@ -346,5 +346,6 @@ def _members(text: str, position: int) -> Iterator[tuple[str | int, int]]:
 
 
 def pointer_text(pointer: tuple[str | int, ...]) -> str:
-    """Return a JSON pointer (RFC 6901) for a path of keys and indexes."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)
+    """Return a JSON pointer (RFC 6901) for a path of keys and indexes, what a terminal cannot show spelled out."""
+    text = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

@@ -44,7 +44,7 @@ def parse_targets(
         retries: attempts after the first.
 
     Raises:
-        ConfigError: a name is empty or given twice, or there are two URLs for all.
+        ConfigError: a name is empty or given twice, `mock` is given a model, or there are two URLs for all.
 
     """
     by_name, for_all = _urls(urls)
@@ -53,6 +53,8 @@ def parse_targets(
         provider, _, own_model = text.partition(":")
         if not provider:
             raise ConfigError(f"--provider {text!r} names no provider; expected NAME or NAME:MODEL")
+        if provider == "mock" and own_model:
+            raise ConfigError(f"--provider {text!r}: 'mock' plays the fixtures' scripts and has no models")
         chosen = own_model or ("" if provider == "mock" else model or "")
         settings = ProviderSettings(chosen, by_name.get(provider, for_all), timeout, retries)
         targets.append(Target(provider, settings))

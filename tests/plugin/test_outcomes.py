@@ -217,3 +217,22 @@ def test_a_users_provider_that_raises_is_an_error_with_its_place(suite, pytester
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["not measured: the provider raised ZeroDivisionError: oops (*conftest.py:4)"])
     result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_provider_that_returns_no_message_is_an_error_that_says_so(suite, pytester):
+    pytester.makeconftest(
+        BROKEN_PROVIDER.replace('raise ProviderError("the server answered 503 (3 attempts)")', "return None")
+    )
+    suite.passing("a")
+    result = suite.run("--provider", "broken")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["not measured: the provider returned NoneType; expected an AssistantMessage"])
+
+
+def test_a_skip_reason_is_redacted(suite, pytester, monkeypatch):
+    monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
+    pytester.makeconftest(BROKEN_PROVIDER.replace("return None", 'return "no, because of hunter2-hunter2"'))
+    suite.passing("a")
+    result = suite.run("--provider", "broken", "-rs")
+    result.stdout.fnmatch_lines(["SKIPPED*no, because of [[]redacted[]]"])
+    assert "hunter2" not in result.stdout.str()

@@ -125,6 +125,10 @@ def test_a_wrong_threshold_file_is_one_clear_error(suite, text, message):
         (["--provider", "openai"], "tooleval: openai needs a model: --provider openai:MODEL"),
         (["--provider", "openai:gpt"], "tooleval: openai needs a key: set OPENAI_API_KEY*"),
         (["--provider", ":gpt"], "tooleval: --provider ':gpt' names no provider; expected NAME or NAME:MODEL"),
+        (
+            ["--provider", "mock:gpt"],
+            "tooleval: --provider 'mock:gpt': 'mock' plays the fixtures' scripts and has no models",
+        ),
         (["--provider", "mock", "--provider", "mock"], "tooleval: the target 'mock' is named twice*"),
         (["--compare", "mock"], "tooleval: --compare 'mock' names one target; expected two or more, as a,b"),
         (

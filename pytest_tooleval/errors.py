@@ -71,13 +71,17 @@ class ProviderError(InfrastructureError):
     Attributes:
         transient: True when the same request may succeed later.
         retry_after: seconds that the server asked to wait, or None.
+        attempts: requests that were sent before it was given up.
 
     """
 
-    def __init__(self, message: str, *, transient: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, transient: bool = False, retry_after: float | None = None, attempts: int = 0
+    ) -> None:
         super().__init__(message)
         self.transient = transient
         self.retry_after = retry_after
+        self.attempts = attempts
 
 
 class ToolUnavailableError(InfrastructureError):

@@ -50,7 +50,7 @@ class CaseItem(pytest.Item):
         if reason is not None:
             pytest.skip(reason)
         try:
-            self.outcome = self.target.measure(self.found.case)
+            self.outcome = self.target.measure(self.found.case, self.trial)
         except InfrastructureError as error:
             raise NotMeasuredError(str(error)) from None
         if self.outcome.error:

@@ -89,6 +89,7 @@ class AssistantMessage:
         finish: why the reply ended; `length` when the output limit cut it off.
         usage: tokens of this reply, or None when the provider says nothing.
         opaque: reasoning and other parts to be sent back to the same provider unchanged.
+        attempts: requests that were sent for it; those before the last one brought no answer.
 
     """
 
@@ -97,6 +98,7 @@ class AssistantMessage:
     finish: Finish = "stop"
     usage: Usage | None = None
     opaque: Mapping[str, Any] = field(default_factory=dict)
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ class Run:
         usage: tokens of all replies, or None when a reply did not say.
         seconds: wall time of the run.
         turns: replies of the model.
+        attempts: requests that were sent to the model's API, failed ones included.
         detail: why the status is not `ok`, else empty.
         notes: what a reader of the result should know, such as a tool call written as text.
 
@@ -155,6 +158,7 @@ class Run:
     usage: Usage | None = None
     seconds: float = 0.0
     turns: int = 0
+    attempts: int = 0
     detail: str = ""
     notes: tuple[str, ...] = ()
 

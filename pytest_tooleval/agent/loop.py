@@ -65,6 +65,7 @@ class Agent:
         )
         self._messages: list[Message] = [UserMessage(case.task)]
         self._replies: list[AssistantMessage] = []
+        self._attempts = 0
         self._trace: list[TraceEntry] = []
         self._notes: list[str] = []
 
@@ -83,6 +84,7 @@ class Agent:
             usage=self._usage(),
             seconds=time.perf_counter() - started,
             turns=len(self._replies),
+            attempts=self._attempts,
             detail=detail,
             notes=tuple(self._notes),
         )
@@ -99,7 +101,12 @@ class Agent:
         request = ChatRequest(
             self._settings.system_prompt, tuple(self._messages), self._tools, self._settings.sampling
         )
-        reply = self._reply_to(request)
+        try:
+            reply = self._reply_to(request)
+        except ProviderError as error:
+            self._attempts += error.attempts
+            raise
+        self._attempts += reply.attempts
         reply = replace(reply, calls=tuple(map(self._with_offered_name, reply.calls)))
         self._messages.append(reply)
         self._replies.append(reply)

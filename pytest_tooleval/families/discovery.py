@@ -40,7 +40,7 @@ class DiscoveryTarget:
     def cannot_run(self, _: DiscoveryRow) -> None:
         """Every row can be run."""
 
-    def measure(self, row: DiscoveryRow) -> CaseOutcome:
+    def measure(self, row: DiscoveryRow, _trial: int = 1) -> CaseOutcome:
         """Ask for one row's intent.
 
         Raises:

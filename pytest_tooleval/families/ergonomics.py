@@ -39,7 +39,7 @@ class ErgonomicsTarget:
             return str(error)
         return None
 
-    def measure(self, case: ErgonomicsCase) -> CaseOutcome:
+    def measure(self, case: ErgonomicsCase, _trial: int = 1) -> CaseOutcome:
         """Ask on both surfaces.
 
         Raises:

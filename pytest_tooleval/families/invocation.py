@@ -28,7 +28,7 @@ class InvocationTarget:
     def cannot_run(self, _: InvocationScenario) -> None:
         """Every scenario can be run."""
 
-    def measure(self, scenario: InvocationScenario) -> CaseOutcome:
+    def measure(self, scenario: InvocationScenario, _trial: int = 1) -> CaseOutcome:
         """Make the scenario's call, and for a repair the corrected one."""
         broker = Broker(self.catalog, self.search, self._downstream(scenario))
         first = broker.call_tool(scenario.tool_ref, dict(scenario.arguments))

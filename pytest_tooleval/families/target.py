@@ -19,8 +19,12 @@ class Target(Protocol):
         """Return the reason why this case has to be skipped here, or None."""
         ...
 
-    def measure(self, case: Any) -> CaseOutcome:
+    def measure(self, case: Any, trial: int, /) -> CaseOutcome:
         """Measure a case once; what goes wrong with the infrastructure is an outcome with an error.
+
+        Args:
+            case: what to measure.
+            trial: 1-based repetition, 1 for what gives the same each time.
 
         Raises:
             InfrastructureError: the case could not be measured.

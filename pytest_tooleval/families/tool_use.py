@@ -105,7 +105,7 @@ class ToolUseTarget:
         """Return the provider's reason to skip the case, or None."""
         return self.provider.cannot_run(case)
 
-    def measure(self, case: ToolUseCase) -> CaseOutcome:
+    def measure(self, case: ToolUseCase, _trial: int = 1) -> CaseOutcome:
         """Let the model work on the case once, and judge what it did."""
         result = self.runner.run(case, self.provider)
         ended = result.run.status in {"ok", "truncated"}
@@ -164,6 +164,7 @@ def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
         "usage": _usage(run),
         "latencySeconds": run.seconds,
         "turns": run.turns,
+        "attempts": run.attempts,
         "names": list(run.names),
         "trace": [_trace_entry(entry) for entry in run.trace],
         "answer": run.answer,

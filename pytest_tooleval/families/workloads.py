@@ -69,7 +69,7 @@ class TokensTarget:
     def cannot_run(self, _: TokensWorkload) -> None:
         """Every workload can be run."""
 
-    def measure(self, workload: TokensWorkload) -> CaseOutcome:
+    def measure(self, workload: TokensWorkload, _trial: int = 1) -> CaseOutcome:
         """Count both ways to do the representative task."""
         direct, brokered = self._direct_startup(), startup_tokens(list(OPERATIONS.values()), self.estimator)
         arguments = arguments_of(self.broker.catalog, workload.tool_ref, workload.arguments)
@@ -126,7 +126,7 @@ class CacheTarget:
     def cannot_run(self, _: CacheWorkload) -> None:
         """Every workload can be run."""
 
-    def measure(self, workload: CacheWorkload) -> CaseOutcome:
+    def measure(self, workload: CacheWorkload, _trial: int = 1) -> CaseOutcome:
         """Make the workload's requests, the cache empty at the start."""
         events: list[CacheEvent] = []
         cached = CachedBroker(self.broker, on_event=events.append)
@@ -188,7 +188,7 @@ class PerformanceTarget:
         """Return the reason when other processes would be timed too."""
         return self.refusal
 
-    def measure(self, workload: PerformanceWorkload) -> CaseOutcome:
+    def measure(self, workload: PerformanceWorkload, _trial: int = 1) -> CaseOutcome:
         """Time each path."""
         record: dict[str, Any] = {"pass": True}
         for name, path in self._paths().items():

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import httpx
 import tenacity
@@ -37,12 +37,26 @@ _BACKOFF = tenacity.wait_exponential(multiplier=0.5, max=LONGEST_BACKOFF) + tena
 _HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "pytest-tooleval"}
 
 
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What came of a request.
+
+    Attributes:
+        value: what the dialect's parser made of the answer.
+        attempts: requests that were sent, the last one being the one that was answered.
+
+    """
+
+    value: T
+    attempts: int = 1
+
+
 class JsonTransport(Protocol):
-    """What a dialect needs of HTTP; a recording of earlier answers can stand in for it."""
+    """What a dialect needs of HTTP."""
 
     def post_json(
         self, url: str, headers: Mapping[str, str], body: JsonObject, read: Callable[[JsonObject], T]
-    ) -> T:
+    ) -> Answer[T]:
         """Post `body` and return what `read` makes of the answer.
 
         Args:
@@ -106,7 +120,7 @@ class HttpTransport:
 
     def post_json(
         self, url: str, headers: Mapping[str, str], body: JsonObject, read: Callable[[JsonObject], T]
-    ) -> T:
+    ) -> Answer[T]:
         """Post `body` and return what `read` makes of the answer; see `JsonTransport`."""
         loop = tenacity.Retrying(
             sleep=self._patience.sleep,
@@ -117,10 +131,11 @@ class HttpTransport:
         )
         try:
             content = _encoded(body)
-            return loop(lambda: self._attempt(url, {**_HEADERS, **headers}, content, read))
+            value = loop(lambda: self._attempt(url, {**_HEADERS, **headers}, content, read))
         except ProviderError as error:
             attempts = loop.statistics.get("attempt_number", 0)
             raise self._reported(error, url, attempts) from None
+        return Answer(value, loop.statistics["attempt_number"])
 
     def close(self) -> None:
         """Close idle connections; those in use are closed when their answer is there."""
@@ -191,7 +206,9 @@ class HttpTransport:
         counted = {0: "", 1: " (1 attempt)"}.get(attempts, f" ({attempts} attempts)")
         asked = "; is a server running there?" if self._is_first_contact(error) else ""
         text = f"{self._account.provider}: {shown_url(url)}: {error}{asked}{counted}"
-        return ProviderError(self._redact(text), transient=error.transient, retry_after=error.retry_after)
+        return ProviderError(
+            self._redact(text), transient=error.transient, retry_after=error.retry_after, attempts=attempts
+        )
 
 
 class _ClientPool:

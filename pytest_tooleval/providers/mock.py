@@ -19,10 +19,10 @@ class MockProvider:
         return None if case.mock is not None else "no mock script; name a model with --provider NAME:MODEL"
 
     def reply(self, case: ToolUseCase, request: ChatRequest) -> AssistantMessage:
-        """Return the scripted turn that follows the replies in `request`; it has no usage."""
+        """Return the scripted turn that follows the replies in `request`; it has no usage, and nothing was sent."""
         turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
         script = case.mock or ()
-        return _played(script[turn], turn) if turn < len(script) else AssistantMessage()
+        return _played(script[turn], turn) if turn < len(script) else AssistantMessage(attempts=0)
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -30,7 +30,7 @@ class MockProvider:
 
 def _played(scripted: ScriptedTurn, turn: int) -> AssistantMessage:
     calls = (_called(call, made_id(turn, position)) for position, call in enumerate(scripted.calls))
-    return AssistantMessage(text=scripted.text, calls=tuple(calls))
+    return AssistantMessage(text=scripted.text, calls=tuple(calls), attempts=0)
 
 
 def _called(scripted: ScriptedCall, call_id: str) -> ToolCall:

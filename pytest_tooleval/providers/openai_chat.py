@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.providers.account import Account
-from pytest_tooleval.providers.http import HttpTransport, JsonObject, JsonTransport, Patience
+from pytest_tooleval.providers.dialect import DialectProvider
+from pytest_tooleval.providers.http import HttpTransport, JsonObject, Patience
 from pytest_tooleval.providers.http_errors import error_in_body
 from pytest_tooleval.providers.presets import ContentBesideCalls, Preset
 from pytest_tooleval.providers.provider import ChatRequest, ProviderSettings, ToolSpec
@@ -58,40 +58,25 @@ class ChatQuirks:
     echo_reasoning: bool = True
 
 
-class OpenAIChatProvider:
-    """A model behind `POST {base}/chat/completions`."""
+class OpenAIChat:
+    """The dialect of `POST {base}/chat/completions`."""
 
-    def __init__(self, model: str, account: Account, transport: JsonTransport, quirks: ChatQuirks) -> None:
+    def __init__(self, model: str, account: Account, quirks: ChatQuirks) -> None:
+        self.url = account.endpoint(_PATH)
+        self.headers = {"Authorization": f"Bearer {account.key}"} if account.key else {}
         self._model = model
-        self._url = account.endpoint(_PATH)
-        self._headers = {"Authorization": f"Bearer {account.key}"} if account.key else {}
-        self._transport = transport
         self._quirks = quirks
 
-    def cannot_run(self, case: ToolUseCase) -> str | None:
-        """Return None: a model can be asked about any case."""
-        del case
-        return None
+    def build_request(self, request: ChatRequest) -> JsonObject:
+        """Return the body of a request; see the function of this name."""
+        return build_request(request, self._model, self._quirks)
 
-    def reply(self, case: ToolUseCase, request: ChatRequest) -> AssistantMessage:
-        """Ask the model once.
-
-        Raises:
-            ProviderError: no usable answer came; retries for transient faults are already spent.
-
-        """
-        del case  # a real model knows only the request
-        body = build_request(request, self._model, self._quirks)
-        return self._transport.post_json(
-            self._url, self._headers, body, lambda answer: parse_reply(answer, request)
-        )
-
-    def close(self) -> None:
-        """Release connections."""
-        self._transport.close()
+    def parse_reply(self, body: JsonObject, request: ChatRequest) -> AssistantMessage:
+        """Return the reply in an answer; see the function of this name."""
+        return parse_reply(body, request)
 
 
-def open_provider(preset: Preset, account: Account, settings: ProviderSettings) -> OpenAIChatProvider:
+def open_provider(preset: Preset, account: Account, settings: ProviderSettings) -> DialectProvider:
     """Return the provider of a preset in this dialect; nothing is sent yet."""
     quirks = ChatQuirks(
         limit_parameter=limit_parameter(account),
@@ -99,7 +84,7 @@ def open_provider(preset: Preset, account: Account, settings: ProviderSettings) 
         echo_reasoning=preset.echo_reasoning,
     )
     transport = HttpTransport(account, Patience(timeout=settings.timeout, retries=settings.retries))
-    return OpenAIChatProvider(settings.model.strip(), account, transport, quirks)
+    return DialectProvider(OpenAIChat(settings.model.strip(), account, quirks), transport)
 
 
 def limit_parameter(account: Account) -> LimitParameter:

@@ -17,7 +17,7 @@ from loopback import LoopbackServer, Scripted, as_json, unused_port
 
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.providers.account import Account
-from pytest_tooleval.providers.http import HttpTransport, JsonObject, Patience
+from pytest_tooleval.providers.http import Answer, HttpTransport, JsonObject, Patience
 from pytest_tooleval.providers.http_errors import exchange_error
 
 Serve = Callable[..., LoopbackServer]
@@ -38,7 +38,7 @@ class Talk:
         self.transport = HttpTransport(account, Patience(timeout, retries, self.slept.append, lambda: NOON))
 
     def post(self, body: JsonObject | None = None) -> JsonObject:
-        return self.transport.post_json(self.url, self.headers, body or {"q": 1}, lambda answer: answer)
+        return self.transport.post_json(self.url, self.headers, body or {"q": 1}, lambda answer: answer).value
 
     def failure(self) -> ProviderError:
         with pytest.raises(ProviderError) as failed:
@@ -274,7 +274,7 @@ def test_an_answer_that_the_reader_refuses_is_asked_for_again(serve: Serve, talk
             raise ProviderError("too small", transient=True)
         return int(answer["n"])
 
-    assert one.transport.post_json(one.url, {}, {}, read) == 2
+    assert one.transport.post_json(one.url, {}, {}, read) == Answer(2, attempts=2)
     assert len(one.slept) == 1
 
 
@@ -377,7 +377,7 @@ from pytest_tooleval.providers.http import HttpTransport, Patience
 from pytest_tooleval.errors import ProviderError
 transport = HttpTransport(Account("p", sys.argv[1]), Patience(timeout=5, retries=0))
 try:
-    print(json.dumps(transport.post_json(sys.argv[1], {}, {"q": 1}, lambda answer: answer)))
+    print(json.dumps(transport.post_json(sys.argv[1], {}, {"q": 1}, lambda answer: answer).value))
 except ProviderError as error:
     print(error)
 transport.close()
@@ -419,5 +419,5 @@ def test_a_client_in_use_is_closed_when_its_answer_is_there(serve: Serve) -> Non
         while not server.asked:
             time.sleep(0.01)
         transport.close()
-        assert asked.result() == {"ok": True}
+        assert asked.result().value == {"ok": True}
     assert client.is_closed

@@ -37,8 +37,8 @@ def test_the_turn_follows_the_replies_and_the_script_ends_in_silence() -> None:
     results = [ToolMessage(call.id, call.name, "r") for call in first.calls]
     assert MockProvider().reply(case(*SCRIPT), asked(first, *results)).text == "Done."
     over = asked(first, *results, AssistantMessage("Done."), UserMessage("more"))
-    assert MockProvider().reply(case(*SCRIPT), over) == AssistantMessage()
-    assert MockProvider().reply(case(), asked()) == AssistantMessage()
+    assert MockProvider().reply(case(*SCRIPT), over) == AssistantMessage(attempts=0)
+    assert MockProvider().reply(case(), asked()) == AssistantMessage(attempts=0)
 
 
 def test_the_same_script_gives_the_same_reply_and_ids_differ_between_turns() -> None:

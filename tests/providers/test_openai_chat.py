@@ -12,10 +12,11 @@ from loopback import LoopbackServer, as_json
 
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.providers.account import Account
+from pytest_tooleval.providers.dialect import DialectProvider
 from pytest_tooleval.providers.http import HttpTransport, Patience
 from pytest_tooleval.providers.openai_chat import (
     ChatQuirks,
-    OpenAIChatProvider,
+    OpenAIChat,
     build_request,
     limit_parameter,
     parse_reply,
@@ -392,10 +393,10 @@ def test_surrogates_in_names_arguments_and_signatures_do_no_harm() -> None:
 # --- over HTTP
 
 
-def provider_at(server: LoopbackServer, slept: list[float], retries: int = 2) -> OpenAIChatProvider:
+def provider_at(server: LoopbackServer, slept: list[float], retries: int = 2) -> DialectProvider:
     account = Account("openai", server.url, "OPENAI_API_KEY", "sk-here-1")
     transport = HttpTransport(account, Patience(5.0, retries, slept.append))
-    return OpenAIChatProvider("gpt-x", account, transport, ChatQuirks())
+    return DialectProvider(OpenAIChat("gpt-x", account, ChatQuirks()), transport)
 
 
 def test_two_turns_over_the_wire(serve: Serve) -> None:

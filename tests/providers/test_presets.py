@@ -9,8 +9,8 @@ from chat_samples import CASE, chat_answer
 from loopback import LoopbackServer, as_json
 
 from pytest_tooleval.errors import ConfigError
+from pytest_tooleval.providers.dialect import DialectProvider
 from pytest_tooleval.providers.mock import MockProvider
-from pytest_tooleval.providers.openai_chat import OpenAIChatProvider
 from pytest_tooleval.providers.presets import PRESETS, ProviderRegistry, register_builtin_providers
 from pytest_tooleval.providers.provider import ChatRequest, ProviderSettings
 from pytest_tooleval.transcript import UserMessage
@@ -105,7 +105,7 @@ def test_with_a_url_the_key_is_optional(serve: Serve, environ: dict[str, str], a
 
 def test_hosted_openai_opens_without_asking_anything() -> None:
     provider = registry(OPENAI_API_KEY="sk-1234").open("openai", ProviderSettings(model="m"))
-    assert isinstance(provider, OpenAIChatProvider)
+    assert isinstance(provider, DialectProvider)
     assert "sk-1234" not in repr(provider)
     provider.close()
 

@@ -76,9 +76,10 @@ class OpenAiEmbedder:
     def _ask(self, texts: Sequence[str]) -> list[list[float]]:
         sent = [text if text.strip() else "-" for text in texts]  # the API refuses a blank text
         body: JsonObject = {"model": self._model, "input": sent, "encoding_format": "float"}
-        rows = self._transport.post_json(
-            self._url, self._headers, body, lambda answer: parse_embeddings(answer, len(texts))
+        answer = self._transport.post_json(
+            self._url, self._headers, body, lambda said: parse_embeddings(said, len(texts))
         )
+        rows = answer.value
         self._learn(len(rows[0]))
         return rows
 

@@ -1,0 +1,73 @@
+"""A model behind one HTTP dialect: what every dialect does alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.providers.http import JsonObject, JsonTransport
+from pytest_tooleval.providers.provider import ChatRequest
+from pytest_tooleval.transcript import AssistantMessage
+
+
+class Dialect(Protocol):
+    """How one API spells requests and replies: pure, so that it is tested without a server."""
+
+    @property
+    def url(self) -> str:
+        """Where requests are posted."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The dialect's own headers, the key among them."""
+        ...
+
+    def build_request(self, request: ChatRequest) -> JsonObject:
+        """Return the body of a request."""
+        ...
+
+    def parse_reply(self, body: JsonObject, request: ChatRequest) -> AssistantMessage:
+        """Return the reply in an answer to `request`.
+
+        Raises:
+            ProviderError: the answer is an error or breaks the protocol (then it is transient).
+
+        """
+        ...
+
+
+class DialectProvider:
+    """A provider that posts a dialect's requests over a transport."""
+
+    def __init__(self, dialect: Dialect, transport: JsonTransport) -> None:
+        self._dialect = dialect
+        self._transport = transport
+
+    def cannot_run(self, case: ToolUseCase) -> str | None:
+        """Return None: a model can be asked about any case."""
+        del case
+        return None
+
+    def reply(self, case: ToolUseCase, request: ChatRequest) -> AssistantMessage:
+        """Ask the model once.
+
+        Raises:
+            ProviderError: no usable answer came; retries for transient faults are already spent.
+
+        """
+        del case  # a real model knows only the request
+        dialect = self._dialect
+        answer = self._transport.post_json(
+            dialect.url,
+            dialect.headers,
+            dialect.build_request(request),
+            lambda body: dialect.parse_reply(body, request),
+        )
+        return replace(answer.value, attempts=answer.attempts)
+
+    def close(self) -> None:
+        """Release connections."""
+        self._transport.close()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import platformdirs
 import pytest
@@ -43,6 +44,9 @@ from pytest_tooleval.settings import Settings
 from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.tool import ToolLimits
 
+if TYPE_CHECKING:
+    from pytest_tooleval.items import Measure
+
 
 @dataclass(frozen=True)
 class SuiteEnvironment:
@@ -55,6 +59,7 @@ class SuiteEnvironment:
         tools: what tool-use cases can be offered.
         gates: the gates of every corpus of the suite.
         trials: how often each tool-use case is run on each model.
+        measure: measures an item, or waits for what a thread measures.
 
     """
 
@@ -64,6 +69,7 @@ class SuiteEnvironment:
     tools: ToolRegistry
     gates: tuple[Gate, ...]
     trials: int
+    measure: Measure
 
     @cached_property
     def _targets_by_corpus(self) -> dict[Path, CorpusTargets]:
@@ -123,8 +129,24 @@ class SuiteEnvironment:
             targets.close()
 
 
+@dataclass(frozen=True, slots=True)
+class SharedParts:
+    """What all suites of a process have in common.
+
+    Attributes:
+        worktrees: where cases' folders are made.
+        measure: measures an item, or waits for what a thread measures.
+        stop: set when runs are to end because nobody waits for them any more.
+
+    """
+
+    worktrees: WorktreeRoot
+    measure: Measure
+    stop: threading.Event
+
+
 def load_environment(
-    folder: Path, config: pytest.Config, hook: Any, settings: Settings, worktrees: WorktreeRoot
+    folder: Path, config: pytest.Config, hook: Any, settings: Settings, shared: SharedParts
 ) -> SuiteEnvironment:
     """Load a suite and open what it runs with.
 
@@ -133,7 +155,7 @@ def load_environment(
         config: the run's configuration.
         hook: the folder's hook caller, which hears the folder's conftest.
         settings: the options.
-        worktrees: where cases' folders are made.
+        shared: what all suites of the process have in common.
 
     Raises:
         ConfigError: a target cannot be opened, or a registration is wrong.
@@ -153,7 +175,15 @@ def load_environment(
     if settings.family:
         _keep_families(suite, settings.family)
         gates = [gate for gate in gates if gate.family in settings.family]
-    runner = ToolUseRunner(tools, worktrees, _agent_settings(settings), _limits(settings), settings.keep_worktrees)
+    runner = ToolUseRunner(
+        tools=tools,
+        worktrees=shared.worktrees,
+        settings=_agent_settings(settings),
+        limits=_limits(settings),
+        keep_worktrees=settings.keep_worktrees,
+        seconds=settings.timeout,
+        stop=shared.stop,
+    )
     return SuiteEnvironment(
         suite=suite,
         models=tuple(ToolUseTarget(name, provider, runner) for name, provider in open_providers(hook, settings)),
@@ -161,6 +191,7 @@ def load_environment(
         tools=tools,
         gates=tuple(gates),
         trials=settings.trials,
+        measure=shared.measure,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -13,6 +13,7 @@ from pytest_tooleval.cases.suite import Case, SuiteCase
 from pytest_tooleval.environment import SuiteEnvironment, relative_to_root
 from pytest_tooleval.errors import InfrastructureError
 from pytest_tooleval.families.target import Target
+from pytest_tooleval.families.tool_use import ToolUseTarget
 from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.reports.failure import failure_text
@@ -50,11 +51,14 @@ class CaseItem(pytest.Item):
         if reason is not None:
             pytest.skip(reason)
         try:
-            self.outcome = self.target.measure(self.found.case, self.trial)
+            outcome = self.environment.measure(self)
         except InfrastructureError as error:
             raise NotMeasuredError(str(error)) from None
-        if self.outcome.error:
-            raise NotMeasuredError(self.outcome.error)
+        if outcome.skipped:
+            pytest.skip(outcome.skipped)
+        self.outcome = outcome
+        if outcome.error:
+            raise NotMeasuredError(outcome.error)
 
     def runtest(self) -> None:
         """Judge what was measured."""
@@ -84,6 +88,18 @@ class CaseItem(pytest.Item):
         """
         headline = f"case {self.name}" if "." in self.name.partition("[")[0] else self.name
         return self.path, self.found.case.source.line - 1, headline
+
+    @property
+    def time_limit(self) -> float | None:
+        """The most seconds that measuring the case may take, or None."""
+        case, target = self.found.case, self.target
+        return target.time_limit(case) if isinstance(case, ToolUseCase) and isinstance(target, ToolUseTarget) else None
+
+    def known_skip(self) -> str:
+        """Return why it is known before the run that the item will not be measured, else an empty string."""
+        if self.get_closest_marker("skip") is not None:
+            return "marked skip"
+        return self.target.cannot_run(self.found.case) or ""
 
     @property
     def key(self) -> tuple[str, Path, str, str]:
@@ -116,6 +132,14 @@ class CaseItem(pytest.Item):
             worktree=outcome.worktree,
             record=outcome.record,
         )
+
+
+Measure: TypeAlias = Callable[[CaseItem], CaseOutcome]
+
+
+def measure(item: CaseItem) -> CaseOutcome:
+    """Measure an item, in whatever thread; raises what its target raises."""
+    return item.target.measure(item.found.case, item.trial)
 
 
 def _explanation(case: Case, record: Mapping[str, Any]) -> str:

@@ -105,6 +105,13 @@ OPTIONS = (
     Option(
         "max-turns", "most replies of a case that sets none (default: 10)", parse=_whole(1), default=10, metavar="N"
     ),
+    Option(
+        "concurrency",
+        "cases that run at a time in each process (default: 8, and 1 for mock)",
+        parse=_whole(1),
+        metavar="N",
+    ),
+    Option("timeout", "seconds for one run of a case that sets none (default: no limit)", parse=_number(0.001)),
     Option("trials", "how often each case is run (default: 1)", parse=_whole(1), default=1, metavar="N"),
     Option("request-timeout", "seconds for one request (default: 120)", parse=_number(0.001), default=120.0),
     Option(

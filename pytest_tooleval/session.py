@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.suite import SUFFIX_OF_FOLDER
 from pytest_tooleval.collect import CasesFolder, SuiteFolder
 from pytest_tooleval.environment import (
+    SharedParts,
     SuiteEnvironment,
     check_targets_early,
     load_environment,
@@ -23,7 +25,8 @@ from pytest_tooleval.environment import (
 from pytest_tooleval.errors import nearest
 from pytest_tooleval.families.gold import broken_schemas
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
-from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError
+from pytest_tooleval.interruption import interrupted_by_signals
+from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError, measure
 from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.verify import passes_idle
@@ -31,9 +34,11 @@ from pytest_tooleval.options import given_on_command_line
 from pytest_tooleval.redaction import Redaction
 from pytest_tooleval.run_plan import RunPlan
 from pytest_tooleval.settings import Settings, read_settings
+from pytest_tooleval.turns import Turns
 
 PLAN_KEY = "tooleval"
 NOT_MEASURED = "not measured: "
+_LAST_SECONDS = 1.0
 MEASUREMENT_ATTRIBUTE = "tooleval"
 
 
@@ -69,6 +74,9 @@ class EvalSession:
         self._config = config
         self._settings = settings
         self._worktrees = WorktreeRoot()
+        stop = threading.Event()
+        self._turns = Turns(settings.concurrency, measure, stop)
+        self._shared = SharedParts(self._worktrees, self._turns.outcome_of, stop)
         self._environments: dict[Path, SuiteEnvironment] = {}
         self._case_folders: dict[Path, SuiteEnvironment] = {}
         self._redaction = Redaction.from_environment()
@@ -80,7 +88,7 @@ class EvalSession:
             ConfigError: a target cannot be opened, or a registration is wrong.
 
         """
-        environment = load_environment(folder, self._config, hook, self._settings, self._worktrees)
+        environment = load_environment(folder, self._config, hook, self._settings, self._shared)
         self._environments[folder] = environment
         self._case_folders.update(dict.fromkeys(environment.suite.case_folders, environment))
         return environment
@@ -155,7 +163,7 @@ class EvalSession:
 
     def _plan_gates(self, items: Sequence[CaseItem]) -> Iterator[PlannedGate]:
         selected = Counter(item.key for item in items)
-        skipped = {item.key: reason for item in items if (reason := known_skip(item))}
+        skipped = {item.key: reason for item in items if (reason := item.known_skip())}
         for environment in self._environments.values():
             if environment.gates:
                 yield from plan_gates(
@@ -211,6 +219,17 @@ class EvalSession:
     def _shown(self, path: Path) -> str:
         return relative_to_root(path, self._config).as_posix()
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Have the run end in good order when the process is told to end, not only by Ctrl-C."""
+        with interrupted_by_signals():
+            return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Begin the turns that can run ahead of pytest."""
+        self._turns.begin_ahead(item)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
@@ -256,19 +275,13 @@ class EvalSession:
         output = getattr(self._config, "workeroutput", None)
         if output is not None and self.plan is not None:
             output[PLAN_KEY] = self.plan.to_plain()
+        self._turns.close(_LAST_SECONDS)
         for environment in self._environments.values():
             environment.close()
 
     def pytest_unconfigure(self) -> None:
         """Remove the cases' folders."""
         self._worktrees.close()
-
-
-def known_skip(item: CaseItem) -> str:
-    """Return why it is known before the run that an item will not be measured, else an empty string."""
-    if item.get_closest_marker("skip") is not None:
-        return "marked skip"
-    return item.target.cannot_run(item.found.case) or ""
 
 
 def verdict_of(call: pytest.CallInfo[None], report: pytest.TestReport) -> Verdict | None:

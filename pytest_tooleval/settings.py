@@ -24,6 +24,8 @@ class Settings:
     seed: int | None
     system_prompt: str | None
     max_turns: int
+    concurrency: int | None
+    timeout: float | None
     trials: int
     request_timeout: float
     retries: int

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pytest_tooleval.agent.hints import unparsed_call_hint
+from pytest_tooleval.agent.time_limit import MODEL, RunEndedError, TimeLimit
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import InfrastructureError, ProviderError, ToolError
 from pytest_tooleval.measures.text import clean_text, shorten
@@ -49,16 +50,33 @@ class AgentSettings:
 
 
 class Agent:
-    """Works on one case, once."""
+    """Works on one case, once.
+
+    Args:
+        case: the task.
+        provider: answers for the model.
+        offer: the tools.
+        context: where and within which bounds the tools work.
+        settings: what holds for every case.
+        time_limit: when the run has to be over, and whether it was ended from outside.
+
+    """
 
     def __init__(
-        self, case: ToolUseCase, provider: Provider, offer: Offer, context: ToolContext, settings: AgentSettings
+        self,
+        case: ToolUseCase,
+        provider: Provider,
+        offer: Offer,
+        context: ToolContext,
+        settings: AgentSettings,
+        time_limit: TimeLimit | None = None,
     ) -> None:
         self._case = case
         self._provider = provider
         self._offer = offer
         self._context = context
         self._settings = settings
+        self._time_limit = time_limit or TimeLimit()
         self._max_turns = case.max_turns or settings.max_turns
         self._tools = tuple(
             ToolSpec(tool.name, tool.description, tool.parameters) for tool in offer.offered.values()
@@ -76,6 +94,8 @@ class Agent:
             status, detail = self._work()
         except InfrastructureError as error:
             status, detail = "error", str(error)
+        except RunEndedError as ended:
+            status, detail = ended.status, str(ended)
         return Run(
             status=status,
             messages=tuple(self._messages),
@@ -99,10 +119,15 @@ class Agent:
 
     def _ask(self) -> AssistantMessage:
         request = ChatRequest(
-            self._settings.system_prompt, tuple(self._messages), self._tools, self._settings.sampling
+            self._settings.system_prompt,
+            tuple(self._messages),
+            self._tools,
+            self._settings.sampling,
+            self._time_limit.until,
         )
         try:
-            reply = self._reply_to(request)
+            with self._time_limit.spent_on(MODEL):
+                reply = self._reply_to(request)
         except ProviderError as error:
             self._attempts += error.attempts
             raise
@@ -176,14 +201,19 @@ class Agent:
         if faults:
             return "invalid_arguments", "invalid arguments: " + "; ".join(faults)
         try:
-            return "ok", str(tool.run(copy.deepcopy(arguments), self._context))
-        except InfrastructureError:
+            with self._time_limit.spent_on(tool.name):
+                return "ok", str(tool.run(copy.deepcopy(arguments), self._context_now()))
+        except (InfrastructureError, RunEndedError):
             raise
         except ToolError as error:
             return "error", str(error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's tool may raise anything, and the run goes on
             self._notes.append(f"tool {tool.name} raised {type(error).__name__}: {error}")
             return "error", f"the tool failed: {type(error).__name__}: {error}"
+
+    def _context_now(self) -> ToolContext:
+        left = self._time_limit.seconds_left
+        return self._context if left is None else replace(self._context, limits=self._context.limits.within(left))
 
     def _bounded(self, text: str) -> str:
         most = self._context.limits.result_chars

@@ -115,6 +115,7 @@ class ToolUseCase:
         tools_deny: tools that are not offered.
         tags: names for `-m` and for gates.
         max_turns: most replies of the model, or None for the suite's setting.
+        timeout: most seconds of a run, or None for the suite's setting.
         pages: web pages by URL for `web_fetch`.
         mock: the script of the `mock` provider, or None.
 
@@ -134,5 +135,6 @@ class ToolUseCase:
     tools_deny: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     max_turns: int | None = None
+    timeout: float | None = None
     pages: Mapping[str, Page] = field(default_factory=dict)
     mock: tuple[ScriptedTurn, ...] | None = None

@@ -114,6 +114,7 @@ def _case(element: Element, source: Source, default_id: str) -> ToolUseCase:
         tools_deny=tuple(value.get("tools_deny", ())),
         tags=tuple(value.get("tags", ())),
         max_turns=int(value["max_turns"]) if "max_turns" in value else None,
+        timeout=float(value["timeout"]) if "timeout" in value else None,
         pages={url: _page(page) for url, page in value.get("pages", {}).items()},
         mock=tuple(map(_turn, value["mock"])) if "mock" in value else None,
     )

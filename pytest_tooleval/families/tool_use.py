@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_tooleval.agent.directory import working_directory
 from pytest_tooleval.agent.end_state import read_end_state
 from pytest_tooleval.agent.loop import Agent, AgentSettings
+from pytest_tooleval.agent.time_limit import TimeLimit
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import WorktreeError, nearest
@@ -25,6 +27,7 @@ from pytest_tooleval.measures.verify import (
     demanded_tools,
     verify,
 )
+from pytest_tooleval.providers.mock import MockProvider
 from pytest_tooleval.providers.provider import Provider
 from pytest_tooleval.tools.registry import Offer, ToolRegistry
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
@@ -66,6 +69,8 @@ class ToolUseRunner:
         settings: what holds for every case.
         limits: bounds of the tools.
         keep_worktrees: leave the folders for debugging.
+        seconds: most seconds of a run whose case sets none, or None for any time.
+        stop: set when runs have to end because nobody waits for them any more.
 
     """
 
@@ -74,6 +79,12 @@ class ToolUseRunner:
     settings: AgentSettings = field(default_factory=AgentSettings)
     limits: ToolLimits = field(default_factory=ToolLimits)
     keep_worktrees: bool = False
+    seconds: float | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def time_limit(self, case: ToolUseCase) -> float | None:
+        """Return the most seconds that a run of the case may take, or None."""
+        return self.seconds if case.timeout is None else case.timeout
 
     def run(self, case: ToolUseCase, provider: Provider) -> ToolUseResult:
         """Run a case once. What goes wrong with the infrastructure is a run with the status `error`."""
@@ -81,9 +92,9 @@ class ToolUseRunner:
             with self.worktrees.worktree(case, keep=self.keep_worktrees) as worktree:
                 context = ToolContext(worktree.path, worktree.environment, self.limits, case.pages)
                 offer = self.tools.offer_for(case)
-                agent = Agent(case, provider, offer, context, self.settings)
-                with _working_directory(worktree.path):
-                    run = agent.run()
+                limit = TimeLimit(self.time_limit(case), self.stop)
+                with _directory_for(offer, worktree.path):
+                    run = Agent(case, provider, offer, context, self.settings, limit).run()
                 checked = case.verifier.files if case.verifier else ()
                 behaviour = _behaviour(run, worktree.path, read_end_state(worktree.path, checked))
                 kept = str(worktree.path) if self.keep_worktrees else ""
@@ -100,6 +111,15 @@ class ToolUseTarget:
     name: str
     provider: Provider
     runner: ToolUseRunner
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether replies come from the fixture, at once."""
+        return isinstance(self.provider, MockProvider)
+
+    def time_limit(self, case: ToolUseCase) -> float | None:
+        """Return the most seconds that a run of the case may take, or None."""
+        return self.runner.time_limit(case)
 
     def cannot_run(self, case: ToolUseCase) -> str | None:
         """Return the provider's reason to skip the case, or None."""
@@ -138,15 +158,10 @@ def _hints(case: ToolUseCase, offer: Offer) -> Iterator[str]:
             yield f"{name} is demanded, and there is no such tool{nearest(name, offer.offered)}"
 
 
-@contextmanager
-def _working_directory(path: Path) -> Iterator[None]:
-    """Stand in a folder, for tools that users register and that open relative paths."""
-    before = Path.cwd()
-    os.chdir(path)
-    try:
-        yield
-    finally:
-        os.chdir(before)
+def _directory_for(offer: Offer, path: Path) -> contextlib.AbstractContextManager[None]:
+    """Stand in the worktree where a tool may open relative paths: registered ones do, ours are told the folder."""
+    needed = any(tool.needs_directory for tool in offer.offered.values())
+    return working_directory(path) if needed else contextlib.nullcontext()
 
 
 def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:

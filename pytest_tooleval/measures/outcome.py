@@ -16,6 +16,7 @@ class CaseOutcome:
         record: the family's fields of the case in the result file, JSON values.
         error: what kept the case from being measured, else empty.
         worktree: where the case's folder was kept, empty when it was removed or there was none.
+        skipped: why the case was not begun, else empty.
 
     """
 
@@ -23,3 +24,4 @@ class CaseOutcome:
     record: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
     worktree: str = ""
+    skipped: str = ""

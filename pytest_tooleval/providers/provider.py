@@ -40,12 +40,22 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One question to a model, in no provider's dialect."""
+    """One question to a model, in no provider's dialect.
+
+    Attributes:
+        system: the system prompt.
+        messages: the transcript so far.
+        tools: what the model may call.
+        sampling: how it is asked to generate.
+        until: when the answer is of no use any more, as `time.monotonic` counts, or None.
+
+    """
 
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
     sampling: Sampling = field(default_factory=Sampling)
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,4 +234,5 @@ TOOL = Tool(
     },
     category="edit",
     run=run,
+    needs_directory=False,
 )

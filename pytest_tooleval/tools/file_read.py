@@ -117,4 +117,5 @@ TOOL = Tool(
     },
     category="read",
     run=run,
+    needs_directory=False,
 )

@@ -39,4 +39,5 @@ TOOL = Tool(
     },
     category="edit",
     run=run,
+    needs_directory=False,
 )

@@ -62,4 +62,5 @@ TOOL = Tool(
     },
     category="list",
     run=run,
+    needs_directory=False,
 )

@@ -194,4 +194,5 @@ TOOL = Tool(
     },
     category="read",
     run=run,
+    needs_directory=False,
 )

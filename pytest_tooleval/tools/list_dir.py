@@ -72,4 +72,5 @@ TOOL = Tool(
     },
     category="list",
     run=run,
+    needs_directory=False,
 )

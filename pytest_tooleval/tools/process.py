@@ -330,10 +330,11 @@ def _is_inside(path: str, folder: Path) -> bool:
     return path == str(folder) or path.startswith(f"{folder}{os.sep}")
 
 
-def _end_running() -> None:
+def end_running() -> None:
+    """Kill every child that runs now, in whatever thread; its caller sees it end."""
     for process in list(_running.values()):
         _kill_group(process)
 
 
-atexit.register(_end_running)
+atexit.register(end_running)
 os.register_at_fork(after_in_child=_running.clear)

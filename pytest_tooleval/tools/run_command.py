@@ -93,4 +93,5 @@ TOOL = Tool(
     },
     category="bash",
     run=_run,
+    needs_directory=False,
 )

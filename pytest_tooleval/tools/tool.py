@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ class ToolLimits:
         command_seconds: most seconds that a command may take.
         search_seconds: most seconds that one `grep` may take.
         fetch_seconds: most seconds that one `web_fetch` may take.
+        mcp_seconds: most seconds that one call of an MCP server's tool may take.
 
     """
 
@@ -26,6 +27,17 @@ class ToolLimits:
     command_seconds: float = 60.0
     search_seconds: float = 5.0
     fetch_seconds: float = 20.0
+    mcp_seconds: float = 60.0
+
+    def within(self, seconds: float) -> ToolLimits:
+        """Return the same limits, none of time longer than so many seconds."""
+        return replace(
+            self,
+            command_seconds=min(self.command_seconds, seconds),
+            search_seconds=min(self.search_seconds, seconds),
+            fetch_seconds=min(self.fetch_seconds, seconds),
+            mcp_seconds=min(self.mcp_seconds, seconds),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,8 @@ class Tool:
         category: the permission that allows or denies it.
         run: takes the checked arguments and the context, returns the result's text; raises ToolError with
             the text for the model when it refuses or fails.
+        needs_directory: whether `run` relies on the working directory being the case's worktree. The tools that
+            come with the package take their folder from the context.
 
     """
 
@@ -65,3 +79,4 @@ class Tool:
     parameters: Mapping[str, Any]
     category: Category
     run: Callable[[Mapping[str, Any], ToolContext], str]
+    needs_directory: bool = True

@@ -371,4 +371,5 @@ TOOL = Tool(
     },
     category="web",
     run=_run,
+    needs_directory=False,
 )

@@ -52,6 +52,7 @@ def test_a_case_record_holds_what_was_measured(suite):
         "tokens": None,
         "usage": None,
         "turns": 3,
+        "attempts": 0,
         "names": ["list_dir", "file_read", "file_read"],
         "trace": [
             {"name": "list_dir", "arguments": {}, "outcome": "ok"},

@@ -31,7 +31,7 @@ class SlowModel(BaseHTTPRequestHandler):
     asked = 0
     guard = threading.Lock()
 
-    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_POST(self) -> None:
         """Answer after the delay."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with self.guard:
@@ -74,7 +74,10 @@ class ServerProcess:
 
     def __init__(self, delay: float) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", str(delay)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, "--serve", str(delay)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.url = f"http://127.0.0.1:{self._line()}/v1"
 

@@ -14,10 +14,11 @@ from pytest_tooleval.errors import ConfigError
 from pytest_tooleval.gate_reports import Announcement, announce, gate_announcement, remember, remember_misses
 from pytest_tooleval.gates.evaluate import GateResult, evaluate_gates
 from pytest_tooleval.gates.thresholds import REGRESSIONS
+from pytest_tooleval.interruption import interrupt_processes
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.run_plan import RunPlan
-from pytest_tooleval.session import MEASUREMENT_ATTRIBUTE, PLAN_KEY, EvalSession
+from pytest_tooleval.session import MEASUREMENT_ATTRIBUTE, PLAN_ATTRIBUTE, PLAN_KEY, EvalSession
 from pytest_tooleval.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Controller:
         self._texts: dict[str, str] = {}
         self._sorted: tuple[Measurement, ...] | None = None
         self._plan_of_workers: RunPlan | None = None
+        self._workers: dict[Any, int] = {}
         self._gates: tuple[GateResult, ...] = ()
         self._collection_failed = False
         self._baseline = _read_baseline(settings)
@@ -55,14 +57,29 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the measurement off a report; of an item that is rerun the last one counts."""
+        plan: dict[str, Any] | None = getattr(report, PLAN_ATTRIBUTE, None)
+        if plan is not None and self._plan_of_workers is None:
+            self._plan_of_workers = RunPlan.from_plain(plan)
         text: str | None = getattr(report, MEASUREMENT_ATTRIBUTE, None)
         if text is not None:
             self._texts[report.nodeid] = text
             self._sorted = None
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:
+        """Remember the worker processes of this machine; execnet tells their ids nowhere else."""
+        process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+        if process is not None:
+            self._workers[node] = process.pid
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Pass the interruption on, in case that only this process was told."""
+        interrupt_processes(self._workers.values())
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take the plan that a worker sent home; all workers have the same."""
+        self._workers.pop(node, None)
         plain = getattr(node, "workeroutput", {}).get(PLAN_KEY)
         if plain is not None:
             self._plan_of_workers = RunPlan.from_plain(plain)

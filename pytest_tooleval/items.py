@@ -93,7 +93,9 @@ class CaseItem(pytest.Item):
     def time_limit(self) -> float | None:
         """The most seconds that measuring the case may take, or None."""
         case, target = self.found.case, self.target
-        return target.time_limit(case) if isinstance(case, ToolUseCase) and isinstance(target, ToolUseTarget) else None
+        return (
+            target.time_limit(case) if isinstance(case, ToolUseCase) and isinstance(target, ToolUseTarget) else None
+        )
 
     def known_skip(self) -> str:
         """Return why it is known before the run that the item will not be measured, else an empty string."""

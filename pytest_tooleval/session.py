@@ -25,7 +25,7 @@ from pytest_tooleval.environment import (
 from pytest_tooleval.errors import nearest
 from pytest_tooleval.families.gold import broken_schemas
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
-from pytest_tooleval.interruption import interrupted_by_signals
+from pytest_tooleval.interruption import interrupted_by_signals, interrupted_once
 from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError, measure
 from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.text import printable
@@ -40,6 +40,7 @@ PLAN_KEY = "tooleval"
 NOT_MEASURED = "not measured: "
 _LAST_SECONDS = 1.0
 MEASUREMENT_ATTRIBUTE = "tooleval"
+PLAN_ATTRIBUTE = "tooleval_plan"
 
 
 def start(config: pytest.Config) -> None:
@@ -71,6 +72,8 @@ class EvalSession:
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.plan: RunPlan | None = None
+        self._plan_sent = False
+        self._is_worker = hasattr(config, "workerinput")
         self._config = config
         self._settings = settings
         self._worktrees = WorktreeRoot()
@@ -222,7 +225,7 @@ class EvalSession:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Have the run end in good order when the process is told to end, not only by Ctrl-C."""
-        with interrupted_by_signals():
+        with interrupted_once() if self._is_worker else interrupted_by_signals():
             return (yield)
 
     @pytest.hookimpl(tryfirst=True)
@@ -238,7 +241,14 @@ class EvalSession:
         report = yield
         if isinstance(item, CaseItem):
             self._attach(item, call, report)
+            self._send_plan_early(report)
         return report
+
+    def _send_plan_early(self, report: pytest.TestReport) -> None:
+        """Put the plan on a worker's first report: one that is killed has no last word to send it with."""
+        if self._is_worker and not self._plan_sent and self.plan is not None:
+            setattr(report, PLAN_ATTRIBUTE, self.plan.to_plain())
+            self._plan_sent = True
 
     def _attach(self, item: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
         if call.excinfo is None and report.when != "call" and not report.sections:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Finish: TypeAlias = Literal["stop", "length", "refusal"]
-Outcome: TypeAlias = Literal["ok", "error", "denied", "unknown_tool", "invalid_arguments"]
+Outcome: TypeAlias = Literal["ok", "error", "denied", "unknown_tool", "invalid_arguments", "not_run"]
 Status: TypeAlias = Literal["ok", "truncated", "error", "cancelled"]
 
 
@@ -121,8 +121,8 @@ class TraceEntry:
     Attributes:
         turn: 1-based number of the reply that holds the call.
         call: the call; `call.arguments` is what the tool got.
-        outcome: what came of it.
-        result: the tool result that the model saw.
+        outcome: what came of it; `not_run` is a call that could have been run where none is.
+        result: the tool result that the model saw, or would have seen.
 
     """
 
@@ -130,6 +130,11 @@ class TraceEntry:
     call: ToolCall
     outcome: Outcome
     result: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether the result is an error."""
+        return self.outcome not in {"ok", "not_run"}
 
 
 @dataclass(frozen=True, slots=True)

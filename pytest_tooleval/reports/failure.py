@@ -22,11 +22,13 @@ def failure_text(case: ToolUseCase, record: Mapping[str, Any]) -> str:
         record: the case's fields in the result file.
 
     Returns:
-        Lines of printable text; the first says in short what was expected and what was called.
+        Lines of printable text; the first says in short what was expected, what was called, and what ended the run
+        where it did not end by itself.
 
     """
     expected = list(_expectations(case))
-    headline = f"expected {'; '.join(expected)}; called {', '.join(record['names']) or 'nothing'}"
+    ended = f"; {record['detail']}" if record["detail"] else ""
+    headline = f"expected {'; '.join(expected)}; called {', '.join(record['names']) or 'nothing'}{ended}"
     sections = {
         "expected": expected,
         "what happened": list(_happened(record)),

@@ -73,12 +73,8 @@ class ServerProcess:
     """The server in a process of its own, so that its CPU is nobody else's."""
 
     def __init__(self, delay: float) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", str(delay)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        command = [sys.executable, __file__, "--serve", str(delay)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = f"http://127.0.0.1:{self._line()}/v1"
 
     def _line(self) -> str:

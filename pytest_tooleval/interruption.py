@@ -32,8 +32,8 @@ def interrupted_by_signals() -> Iterator[None]:
 def interrupted_once() -> Iterator[None]:
     """Make the first signal of any kind interrupt a worker process, and those that follow do nothing.
 
-    A worker may be told twice, by the terminal and by the controller; the second word must not break its tidying up.
-    The handlers stay.
+    A worker may be told twice, by the terminal and by the controller, and the second word must not break its
+    tidying up. The handlers stay.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -31,6 +31,13 @@ def pytest_tooleval_register_tools(tools):
     tools.add(Tool("hang", "Never return.", parameters, "read", hang))
 """
 
+# A parent that was started with nohup would hand its deafness down.
+HEARS_HANGUP = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]])
+"""
+
 
 def without_times(document):
     def strip(value):
@@ -165,7 +172,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_nothing_behind(suite, pytester,
             tool_permission={"bash": "allow"},
         )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "--tooleval-json", "result.json", *workers]
+    command = [sys.executable, "-c", HEARS_HANGUP, "-p", "no:randomly", "--tooleval-json", "result.json", *workers]
     with obedient_model() as model:
         process = subprocess.Popen(
             [*command, *model.options],
@@ -174,7 +181,6 @@ def test_an_interrupted_run_ends_soon_and_leaves_nothing_behind(suite, pytester,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
         pids = wait_for_commands(tmp_path, 4)
         process.send_signal(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -14,28 +14,15 @@ import pytest
 
 from pytest_tooleval.agent.loop import DEFAULT_SYSTEM_PROMPT, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
-from pytest_tooleval.broker.embedders.embedder import Embedder
-from pytest_tooleval.broker.embedders.registry import EmbedderRegistry
-from pytest_tooleval.broker.engine import EngineRegistry
-from pytest_tooleval.broker.semantic import EmbeddingLeg
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.registry import FixtureRegistry
 from pytest_tooleval.cases.suite import Case, Suite, SuiteCase, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
-from pytest_tooleval.families.gold import (
-    BROKER,
-    HYBRID,
-    LEXICAL,
-    LEXICAL_ONLY,
-    REFERENCE_ENGINES,
-    CorpusTargets,
-    GoldSettings,
-)
+from pytest_tooleval.families.names import BROKER, HYBRID, LEXICAL
 from pytest_tooleval.families.target import Target as FamilyTarget
 from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
-from pytest_tooleval.measures.token_estimates import EstimatorRegistry, TokenEstimator
 from pytest_tooleval.options import FAMILIES
 from pytest_tooleval.providers.presets import ProviderRegistry
 from pytest_tooleval.providers.provider import Provider, Sampling
@@ -45,6 +32,7 @@ from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.tool import ToolLimits
 
 if TYPE_CHECKING:
+    from pytest_tooleval.families.gold import CorpusTargets, GoldSettings
     from pytest_tooleval.items import Measure
 
 
@@ -55,7 +43,8 @@ class SuiteEnvironment:
     Attributes:
         suite: the cases and what is wrong with files.
         models: what tool-use cases are run on.
-        gold: what holds for the rows of gold sets.
+        engines: the names of the searches that are measured.
+        gold: what holds for the rows of gold sets, or None where there are none.
         tools: what tool-use cases can be offered.
         gates: the gates of every corpus of the suite.
         trials: how often each tool-use case is run on each model.
@@ -65,7 +54,8 @@ class SuiteEnvironment:
 
     suite: Suite
     models: tuple[ToolUseTarget, ...]
-    gold: GoldSettings
+    engines: tuple[str, ...]
+    gold: GoldSettings | None
     tools: ToolRegistry
     gates: tuple[Gate, ...]
     trials: int
@@ -84,19 +74,24 @@ class SuiteEnvironment:
         """
         if found.case.family == "tool_use":
             return self.models
+        if self.gold is None:
+            raise RuntimeError(f"{found.case.id} is a gold row, and the suite had none when it was loaded")
         corpus = found.corpus
         if corpus.root not in self._targets_by_corpus:
+            from pytest_tooleval.families.gold import CorpusTargets
+
             self._targets_by_corpus[corpus.root] = CorpusTargets(corpus.catalog or Catalog(), self.gold)
         return self._targets_by_corpus[corpus.root].of(found.case.family)
 
     def target_names(self) -> dict[str, list[str]]:
         """Return the names of what each family is run on."""
         names = {family: [BROKER] for family in FAMILIES}
-        return names | {"tool_use": [model.name for model in self.models], "discovery": list(self.gold.engines)}
+        return names | {"tool_use": [model.name for model in self.models], "discovery": list(self.engines)}
 
     def without_semantic_leg(self) -> frozenset[str]:
         """Return the targets on which only lexical search runs."""
-        return frozenset({LEXICAL, BROKER}) if self.gold.semantic_leg is None else frozenset({LEXICAL})
+        has_leg = self.gold is not None and self.gold.semantic_leg is not None
+        return frozenset({LEXICAL}) if has_leg else frozenset({LEXICAL, BROKER})
 
     def item_count(self) -> int:
         """Return how many items the suite's cases make when nothing is left out."""
@@ -110,6 +105,8 @@ class SuiteEnvironment:
             targets: the names of the searches and brokers that are measured.
 
         """
+        if self.gold is None:
+            return {}
         with_leg = {HYBRID, BROKER} - self.without_semantic_leg()
         return {
             "model": self.gold.model,
@@ -187,7 +184,8 @@ def load_environment(
     return SuiteEnvironment(
         suite=suite,
         models=tuple(ToolUseTarget(name, provider, runner) for name, provider in open_providers(hook, settings)),
-        gold=_gold_settings(config, hook, settings),
+        engines=settings.engine_names,
+        gold=_gold_settings(suite, config, hook, settings),
         tools=tools,
         gates=tuple(gates),
         trials=settings.trials,
@@ -201,39 +199,12 @@ def _keep_families(suite: Suite, families: Collection[str]) -> None:
         suite.local[path] = [found for found in cases if found.case.family in families]
 
 
-def _gold_settings(config: pytest.Config, hook: Any, settings: Settings) -> GoldSettings:
-    registry = EngineRegistry(REFERENCE_ENGINES)
-    hook.pytest_tooleval_register_engines(engines=registry)
-    reference = HYBRID if settings.semantic else LEXICAL
-    names = settings.engine or (reference,)
-    if HYBRID in names and not settings.semantic:
-        raise ConfigError("the engine 'hybrid' needs the semantic leg: add --tooleval-semantic")
-    engines = {name: None if name in REFERENCE_ENGINES else registry.factory(name) for name in names}
-    in_worker = hasattr(config, "workerinput")
-    embedder = _embedder(hook, settings)
-    return GoldSettings(
-        engines=engines,
-        semantic_leg=None if embedder is None else partial(EmbeddingLeg, embedder=embedder),
-        estimator=_estimator(hook, settings),
-        no_timing="other worker processes would be timed too; run without -n" if in_worker else None,
-        model=LEXICAL_ONLY if embedder is None else embedder.name,
-    )
-
-
-def _embedder(hook: Any, settings: Settings) -> Embedder | None:
-    if not settings.semantic:
+def _gold_settings(suite: Suite, config: pytest.Config, hook: Any, settings: Settings) -> GoldSettings | None:
+    if all(found.case.family == "tool_use" for found in suite.cases()):
         return None
-    registry = EmbedderRegistry()
-    hook.pytest_tooleval_register_embedders(embedders=registry)
-    return registry.open(
-        settings.embedder, settings.embedder_url, timeout=settings.request_timeout, retries=settings.retries
-    )
+    from pytest_tooleval.gold_environment import gold_settings
 
-
-def _estimator(hook: Any, settings: Settings) -> TokenEstimator:
-    registry = EstimatorRegistry()
-    hook.pytest_tooleval_register_estimators(estimators=registry)
-    return registry.open(settings.token_estimator)
+    return gold_settings(config, hook, settings)
 
 
 def relative_to_root(path: Path, config: pytest.Config) -> Path:

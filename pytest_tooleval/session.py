@@ -23,7 +23,6 @@ from pytest_tooleval.environment import (
     relative_to_root,
 )
 from pytest_tooleval.errors import nearest
-from pytest_tooleval.families.gold import broken_schemas
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
 from pytest_tooleval.interruption import interrupted_by_signals, interrupted_once
 from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError, measure
@@ -204,6 +203,8 @@ class EvalSession:
 
     def _notes(self, items: Sequence[CaseItem]) -> Iterator[str]:
         corpora = {item.found.corpus.root: item.found.corpus for item in items if item.is_gold}
+        if corpora:
+            from pytest_tooleval.families.gold import broken_schemas
         for folder, corpus in sorted(corpora.items()):
             for ref, problem in broken_schemas(corpus.catalog or Catalog()):
                 yield f"{ref} ({self._shown(folder)}): its input schema is not a JSON Schema: {problem}"

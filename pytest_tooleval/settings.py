@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_tooleval.families.names import HYBRID, LEXICAL
 from pytest_tooleval.options import OPTIONS, given_on_command_line, option_value, suite_folders
 
 
@@ -45,6 +46,11 @@ class Settings:
     strict: bool
     defer_gates: bool
     min_measured: float
+
+    @property
+    def engine_names(self) -> tuple[str, ...]:
+        """The searches to measure; by default the reference one."""
+        return self.engine or (HYBRID if self.semantic else LEXICAL,)
 
 
 def read_settings(config: pytest.Config) -> Settings:

@@ -19,13 +19,10 @@ from pytest_tooleval.families.discovery import DiscoveryTarget
 from pytest_tooleval.families.ergonomics import ErgonomicsTarget
 from pytest_tooleval.families.invocation import InvocationTarget
 from pytest_tooleval.families.late import Late, LateLeg, LateSearch
+from pytest_tooleval.families.names import BROKER, LEXICAL, LEXICAL_ONLY
 from pytest_tooleval.families.target import Target
 from pytest_tooleval.families.workloads import CacheTarget, PerformanceTarget, TokensTarget
 from pytest_tooleval.measures.token_estimates import TokenEstimator
-
-LEXICAL, HYBRID, BROKER = "lexical", "hybrid", "broker"
-REFERENCE_ENGINES = (LEXICAL, HYBRID)
-LEXICAL_ONLY = "lexical-only"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pytest
 
-Kind: TypeAlias = Literal["flag", "list", "value"]
+Kind: TypeAlias = Literal["flag", "list", "value", "optional"]
 FAMILIES = ("tool_use", "discovery", "invocation", "ergonomics", "tokens", "performance", "cache")
 TOOL_CHOICES = ("auto", "required", "none")
 SHORT_NAMES = ("--provider", "--model", "--compare", "--provider-url")
@@ -64,7 +64,8 @@ class Option(NamedTuple):
     Attributes:
         name: with dashes.
         help: what it does, for `pytest --help` and the documentation.
-        kind: a flag, a value, or a list (the option is repeated, the ini value has one entry a line).
+        kind: a flag, a value, a list (the option is repeated, the ini value has one entry a line), or an optional
+            value, as `--tooleval-NAME` or `--tooleval-NAME=VALUE`; left out it is an empty text.
         parse: checks one value, raises ArgumentTypeError.
         default: the value when neither is given.
         metavar: the value's name in the help.
@@ -112,6 +113,23 @@ OPTIONS = (
         metavar="N",
     ),
     Option("timeout", "seconds for one run of a case that sets none (default: no limit)", parse=_number(0.001)),
+    Option(
+        "record",
+        "write the models' replies to cassettes (default: SUITE/cassettes); beside --tooleval-replay what is new",
+        "optional",
+        str,
+        metavar="DIR",
+    ),
+    Option(
+        "replay",
+        "take the models' replies from cassettes, without network and key (default: SUITE/cassettes)",
+        "optional",
+        str,
+        metavar="DIR",
+    ),
+    Option("first-call", "ask once, run nothing, judge the first reply", "flag", default=False),
+    Option("max-tokens", "begin no more cases once so many tokens are spent", parse=_whole(1), metavar="N"),
+    Option("max-cost", "begin no more cases once so many US dollars are spent", parse=_number(0), metavar="USD"),
     Option("trials", "how often each case is run (default: 1)", parse=_whole(1), default=1, metavar="N"),
     Option("request-timeout", "seconds for one request (default: 120)", parse=_number(0.001), default=120.0),
     Option(
@@ -169,7 +187,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("tooleval", "measuring tool use (pytest-tooleval)")
     for option in OPTIONS:
         _add_option(group, option)
-        ini_type: Any = {"flag": "bool", "list": "linelist", "value": "string"}[option.kind]
+        ini_type: Any = {"flag": "bool", "list": "linelist"}.get(option.kind, "string")
         parser.addini(option.ini, option.help, type=ini_type, default=None)
 
 
@@ -178,16 +196,26 @@ def _add_option(group: Any, option: Option) -> None:
     if option.kind == "flag":
         group.addoption(name, dest=option.ini, action="store_true", default=None, help=option.help)
     else:
-        action = "append" if option.kind == "list" else "store"
+        more: dict[str, Any] = {"nargs": "?", "const": ""} if option.kind == "optional" else {}
         group.addoption(
             name,
             dest=option.ini,
-            action=action,
+            action="append" if option.kind == "list" else "store",
             type=option.parse,
             default=None,
             metavar=option.metavar,
             help=option.help,
+            **more,
         )
+
+
+def part_from_following(args: list[str]) -> bool:
+    """End options without a value with `=`, or they would take a path that follows; True when there were any."""
+    names = {PREFIX + option.name for option in OPTIONS if option.kind == "optional"}
+    bare = [index for index, arg in enumerate(args) if arg in names]
+    for index in bare:
+        args[index] += "="
+    return bool(bare)
 
 
 def expand_short_names(parser: pytest.Parser, args: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from pytest_tooleval import options
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pytest_tooleval.broker.embedders.registry import EmbedderRegistry
     from pytest_tooleval.cases.registry import FixtureRegistry
     from pytest_tooleval.measures.token_estimates import EstimatorRegistry
@@ -28,9 +31,14 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Make the short option names work where no conftest has declared them."""
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    """Make the short option names work where no conftest has declared them, and values optional where they are."""
+    if options.part_from_following(args):
+        early_config.known_args_namespace = parser.parse_known_args(args, copy.copy(early_config.option))
+    yield
     options.expand_short_names(parser, args)
 
 

@@ -10,6 +10,9 @@ import pytest
 from pytest_tooleval.families.names import HYBRID, LEXICAL
 from pytest_tooleval.options import OPTIONS, given_on_command_line, option_value, suite_folders
 
+IN_SUITE = Path()
+"""Stands for the folder beside each suite's cases."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -27,6 +30,11 @@ class Settings:
     max_turns: int
     concurrency: int | None
     timeout: float | None
+    record: Path | None
+    replay: Path | None
+    first_call: bool
+    max_tokens: int | None
+    max_cost: float | None
     trials: int
     request_timeout: float
     retries: int
@@ -77,6 +85,8 @@ def read_settings(config: pytest.Config) -> Settings:
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
     for name in ("json", "snapshot", "baseline"):
         values[name] = _path(config, name, values[name]) if values[name] else None
+    for name in ("record", "replay"):
+        values[name] = None if values[name] is None else _optional_path(config, name, values[name])
     return Settings(providers=providers or ("mock",), **values)
 
 
@@ -84,6 +94,11 @@ def _path(config: pytest.Config, option: str, name: str) -> Path:
     """Return the path that an option names; of the ini file it is relative to the root folder."""
     base = config.invocation_params.dir if given_on_command_line(config, option) else config.rootpath
     return base / name
+
+
+def _optional_path(config: pytest.Config, option: str, name: str) -> Path:
+    """Return the path that an option names, or IN_SUITE where it names none."""
+    return _path(config, option, name) if name else IN_SUITE
 
 
 def _read_prompt(config: pytest.Config, name: str | None) -> str | None:

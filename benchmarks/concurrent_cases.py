@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -28,14 +28,14 @@ class SlowModel(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     delay = 0.2
-    asked = 0
+    bodies: ClassVar[list[Any]] = []
     guard = threading.Lock()
 
     def do_POST(self) -> None:
         """Answer after the delay."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with self.guard:
-            type(self).asked += 1
+            self.bodies.append(body)
         time.sleep(self.delay)
         answered = any(message["role"] == "tool" for message in body["messages"])
         message = {"content": "It holds one line."} if answered else {"content": None, "tool_calls": [CALL]}
@@ -59,14 +59,14 @@ class Server(ThreadingHTTPServer):
 
 
 def serve(delay: float) -> None:
-    """Serve in this process until stdin ends; tell the port first and the number of requests last."""
+    """Serve in this process until stdin ends; tell the port, then at each line the requests since the last one."""
     SlowModel.delay = delay
     server = Server(("127.0.0.1", 0), SlowModel)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
     for _ in sys.stdin:
-        print(SlowModel.asked, flush=True)
-        SlowModel.asked = 0
+        print(json.dumps(SlowModel.bodies), flush=True)
+        SlowModel.bodies.clear()
 
 
 class ServerProcess:
@@ -82,13 +82,14 @@ class ServerProcess:
             raise RuntimeError("the server has no stdout")
         return self._process.stdout.readline().strip()
 
-    def asked(self) -> int:
-        """Return how many requests came since the last time."""
+    def asked(self) -> list[Any]:
+        """Return the bodies of the requests that came since the last time."""
         if self._process.stdin is None:
             raise RuntimeError("the server has no stdin")
         self._process.stdin.write("\n")
         self._process.stdin.flush()
-        return int(self._line())
+        bodies: list[Any] = json.loads(self._line())
+        return bodies
 
     def close(self) -> None:
         """End the server."""
@@ -125,21 +126,20 @@ def run_pytest(root: Path, url: str, concurrency: int) -> tuple[float, float]:
     return wall, child_cpu() - cpu
 
 
-def bare_cpu(url: str, requests: int, concurrency: int) -> float:
+def bare_cpu(url: str, bodies: list[Any], concurrency: int) -> float:
     """Return CPU seconds a request of threads with an `httpx.Client` each that post the same bodies."""
-    body = {"model": "slow", "messages": [{"role": "user", "content": "Read notes.txt."}]}
     local = threading.local()
     context = httpx.create_ssl_context()
 
-    def ask(_: int) -> None:
+    def ask(body: Any) -> None:
         if not hasattr(local, "client"):
             local.client = httpx.Client(verify=context, trust_env=False)
         local.client.post(f"{url}/chat/completions", json=body).json()
 
     before = time.process_time()
     with ThreadPoolExecutor(concurrency) as pool:
-        list(pool.map(ask, range(requests)))
-    return (time.process_time() - before) / requests
+        list(pool.map(ask, bodies))
+    return (time.process_time() - before) / len(bodies)
 
 
 def main() -> None:
@@ -165,9 +165,9 @@ def main() -> None:
             for _ in range(options.rounds):
                 wall, cpu = run_pytest(root, server.url, options.concurrency)
                 asked = server.asked()
-                if asked != requests:
-                    sys.exit(f"the server counted {asked} requests; expected {requests}")
-                bare = bare_cpu(server.url, requests, options.concurrency)
+                if len(asked) != requests:
+                    sys.exit(f"the server counted {len(asked)} requests; expected {requests}")
+                bare = bare_cpu(server.url, asked, options.concurrency)
                 server.asked()
                 walls.append(wall / ideal)
                 cpus.append(cpu / requests / bare)

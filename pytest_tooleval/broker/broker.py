@@ -20,6 +20,7 @@ from pytest_tooleval.broker.downstream import (
     DownstreamAuthError,
     DownstreamOfflineError,
     InProcessDownstream,
+    NotConfiguredError,
     ToolGoneError,
 )
 from pytest_tooleval.broker.envelope import (
@@ -195,6 +196,8 @@ def _mapped_failures(tool: CatalogTool, *, is_call: bool) -> Iterator[None]:
         _refuse(tool, "DOWNSTREAM_SERVER_OFFLINE", f"the server {tool.server_id} cannot be reached: {error}")
     except DownstreamAuthError as error:
         _refuse(tool, "AUTH_UNAVAILABLE", f"the server {tool.server_id} refused the credentials: {error}")
+    except NotConfiguredError as error:
+        _refuse(tool, "CONFIG_ERROR", f"the server {tool.server_id} is not configured: {error}")
     except ToolGoneError as error:
         _refuse(tool, "TOOL_NOT_FOUND", f"the server {tool.server_id} no longer offers this tool: {error}")
     except Exception as error:  # noqa: BLE001 - a downstream that a user wrote may raise anything, and the agent is told

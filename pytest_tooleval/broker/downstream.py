@@ -17,6 +17,7 @@ from pytest_tooleval.errors import ToolevalError
 ONLINE = "online"
 OFFLINE = "offline"
 AUTH_REQUIRED = "auth_required"
+NOT_CONFIGURED = "not_configured"
 
 
 class DownstreamError(ToolevalError):
@@ -29,6 +30,10 @@ class DownstreamOfflineError(DownstreamError):
 
 class DownstreamAuthError(DownstreamError):
     """A server wants credentials that are not there, or refuses those that are."""
+
+
+class NotConfiguredError(DownstreamError):
+    """The catalog has a server's tools, and nobody said how the server is reached."""
 
 
 class ToolGoneError(DownstreamError):
@@ -53,7 +58,7 @@ class Downstream(Protocol):
     """The servers behind a broker. Its methods may be called from several threads at once."""
 
     def server_status(self, server_id: str) -> str:
-        """Return the status of a server now: `online`, `offline`, `auth_required`, or a word of its own."""
+        """Return the status of a server now: `online`, `offline`, `auth_required`, `not_configured`, or another."""
 
     def live_schema(self, ref: str) -> Any:
         """Return the input schema that a tool has now, or None where its server does not say.
@@ -69,6 +74,7 @@ class Downstream(Protocol):
         Raises:
             DownstreamOfflineError: its server cannot be reached.
             DownstreamAuthError: credentials are missing or refused.
+            NotConfiguredError: nobody said how its server is reached.
             ToolGoneError: the server no longer offers it.
             DownstreamError: it failed in another way.
 

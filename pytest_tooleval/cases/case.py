@@ -31,6 +31,20 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerUse:
+    """An MCP server whose tools a case is offered.
+
+    Attributes:
+        server: its name in the configuration.
+        tools: names or globs of the tools that are offered, or None for all of them.
+
+    """
+
+    server: str
+    tools: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptedCall:
     """A tool call in a mock script. A string as `arguments` is text that is not JSON on purpose."""
 
@@ -113,6 +127,7 @@ class ToolUseCase:
         verifier: checks beyond the names, or None.
         tool_permission: permissions by category, over the defaults.
         tools_deny: tools that are not offered.
+        mcp: MCP servers whose tools are offered; naming one allows the category `mcp`.
         tags: names for `-m` and for gates.
         max_turns: most replies of the model, or None for the suite's setting.
         timeout: most seconds of a run, or None for the suite's setting.
@@ -133,6 +148,7 @@ class ToolUseCase:
     verifier: Verifier | None = None
     tool_permission: Mapping[Category, Permission] = field(default_factory=dict)
     tools_deny: tuple[str, ...] = ()
+    mcp: tuple[ServerUse, ...] = ()
     tags: tuple[str, ...] = ()
     max_turns: int | None = None
     timeout: float | None = None

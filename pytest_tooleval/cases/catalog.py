@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pytest_tooleval.cases.jsontext import Document, pointer_text, read_document
 from pytest_tooleval.cases.schema import Fault, Schema, describe
-from pytest_tooleval.errors import CaseError, Problem, nearest
+from pytest_tooleval.errors import CaseError, ConfigError, Problem, nearest
 
 ServerStatus: TypeAlias = Literal["online", "offline", "auth_required"]
 Version: TypeAlias = int | str | None
@@ -49,10 +49,20 @@ class CatalogTool:
 
 @dataclass(frozen=True, slots=True)
 class CatalogServer:
-    """A server of a catalog, and whether it can be reached."""
+    """A server of a catalog.
+
+    Attributes:
+        id: what the catalog calls it.
+        status: whether it can be reached.
+        name: what it called itself when the catalog was made, empty when nobody noted it.
+        version: the version that it told then, likewise.
+
+    """
 
     id: str
     status: ServerStatus = "online"
+    name: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,14 @@ class Catalog:
     def by_ref(self) -> Mapping[str, CatalogTool]:
         """The tools by their refs."""
         return {tool.ref: tool for tool in self.tools}
+
+    def of_servers(self, ids: Collection[str]) -> Catalog:
+        """Return the part of these servers."""
+        return replace(
+            self,
+            servers=tuple(server for server in self.servers if server.id in ids),
+            tools=tuple(tool for tool in self.tools if tool.server_id in ids),
+        )
 
     @cached_property
     def generation(self) -> str:
@@ -113,6 +131,28 @@ def load_catalog(path: Path, shown: Path) -> Catalog:
     if problems := list(_problems(document, faults)):
         raise CaseError(problems)
     return _from_tools_list(value, path.stem) if is_tools_list else _from_catalog(value)
+
+
+def load_catalogs(paths: Sequence[Path]) -> Catalog:
+    """Load catalog files, and the `*.json` of folders, as one catalog.
+
+    Raises:
+        CaseError: as `load_catalog` and `merge_catalogs`.
+        ConfigError: a folder holds none.
+
+    """
+    files = list(dict.fromkeys(file for path in paths for file in _files(path)))
+    loaded = [(file, load_catalog(file, file)) for file in files]
+    return loaded[0][1] if len(loaded) == 1 else merge_catalogs(loaded)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.json"))
+    if not files:
+        raise ConfigError(f"{path} holds no *.json: give a catalog file or a folder of them")
+    return files
 
 
 def merge_catalogs(catalogs: Sequence[tuple[Path, Catalog]]) -> Catalog:
@@ -226,7 +266,7 @@ def _repeated(what: str, values: Iterable[tuple[tuple[str | int, ...], str]]) ->
 
 def _from_catalog(value: Mapping[str, Any]) -> Catalog:
     return Catalog(
-        tuple(CatalogServer(server["id"], server.get("status", "online")) for server in value["servers"]),
+        tuple(map(_server, value["servers"])),
         tuple(
             CatalogTool(
                 ref=tool["toolRef"],
@@ -244,12 +284,46 @@ def _from_catalog(value: Mapping[str, Any]) -> Catalog:
     )
 
 
+def _server(server: Mapping[str, Any]) -> CatalogServer:
+    told = (server.get(key, "") for key in ("name", "version"))
+    return CatalogServer(server["id"], server.get("status", "online"), *told)
+
+
+def catalog_document(catalog: Catalog) -> dict[str, Any]:
+    """Return the content of a catalog file; what is empty or the default is left out, but for descriptions."""
+    head = {"version": catalog.version, "description": catalog.description or None}
+    return {
+        **{key: value for key, value in head.items() if value is not None},
+        "servers": [_server_entry(server) for server in catalog.servers],
+        "tools": [_tool_entry(tool) for tool in catalog.tools],
+    }
+
+
+def _server_entry(server: CatalogServer) -> dict[str, Any]:
+    told = {"name": server.name, "version": server.version}
+    return {"id": server.id, "status": server.status, **{key: text for key, text in told.items() if text}}
+
+
+def _tool_entry(tool: CatalogTool) -> dict[str, Any]:
+    title = {"title": tool.title} if tool.title else {}
+    return {
+        "toolRef": tool.ref,
+        "serverId": tool.server_id,
+        "name": tool.name,
+        **title,
+        "description": tool.description,
+        "inputSchema": dict(tool.input_schema),
+        "readOnly": tool.read_only,
+    }
+
+
 def _from_tools_list(value: Mapping[str, Any], stem: str) -> Catalog:
     server = CatalogServer(value.get("server", stem))
-    return Catalog((server,), tuple(_listed_tool(server.id, tool) for tool in value["tools"]))
+    return Catalog((server,), tuple(listed_tool(server.id, tool) for tool in value["tools"]))
 
 
-def _listed_tool(server_id: str, tool: Mapping[str, Any]) -> CatalogTool:
+def listed_tool(server_id: str, tool: Mapping[str, Any]) -> CatalogTool:
+    """Return a tool as a server lists it, by the protocol's keys; its name has to be there."""
     annotations = tool.get("annotations") or {}
     return CatalogTool(
         ref=f"{server_id}.{tool['name']}",

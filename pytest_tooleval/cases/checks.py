@@ -19,6 +19,7 @@ def fixture_faults(fixture: Mapping[str, Any]) -> Iterator[Fault]:
         message = "checks nothing: give it 'expected' or a 'verifier', or every run would pass"
         yield Fault((), message)
     yield from _files_faults(fixture.get("files", {}), ("files",))
+    yield from _server_faults(fixture)
     if verifier:
         yield from _verifier_faults(verifier)
 
@@ -56,6 +57,19 @@ def unsafe_path(name: str) -> str | None:
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in parts):
         return f"has a name of more than {_MAX_NAME_BYTES} bytes"
     return None
+
+
+def _server_faults(fixture: Mapping[str, Any]) -> Iterator[Fault]:
+    uses = fixture.get("mcp", ())
+    servers = [use if isinstance(use, str) else use["server"] for use in uses]
+    for index, server in enumerate(servers):
+        if server in servers[:index]:
+            yield Fault(
+                ("mcp", index), f"the server {server!r} stands here twice; name it once, with all its tools"
+            )
+    if servers and fixture.get("tool_permission", {}).get("mcp") == "deny":
+        message = "'mcp' names servers, and yet their tools are denied; leave out one of the two"
+        yield Fault(("tool_permission", "mcp"), message)
 
 
 def _verifier_faults(verifier: Mapping[str, Any]) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ from pytest_tooleval.cases.case import (
     Page,
     ScriptedCall,
     ScriptedTurn,
+    ServerUse,
     Source,
     TextCheck,
     ToolUseCase,
@@ -110,8 +111,9 @@ def _case(element: Element, source: Source, default_id: str) -> ToolUseCase:
         git=value.get("git", False),
         expected=_sequences(value["expected"]) if "expected" in value else None,
         verifier=_verifier(value["verifier"]) if value.get("verifier") else None,
-        tool_permission=value.get("tool_permission", {}),
+        tool_permission=({"mcp": "allow"} if "mcp" in value else {}) | value.get("tool_permission", {}),
         tools_deny=tuple(value.get("tools_deny", ())),
+        mcp=tuple(map(_server_use, value.get("mcp", ()))),
         tags=tuple(value.get("tags", ())),
         max_turns=int(value["max_turns"]) if "max_turns" in value else None,
         timeout=float(value["timeout"]) if "timeout" in value else None,
@@ -124,6 +126,12 @@ def _sequences(value: Sequence[Any]) -> tuple[NameSequence, ...]:
     if value and isinstance(value[0], list):
         return tuple(tuple(names) for names in value)
     return (tuple(value),)
+
+
+def _server_use(value: str | Mapping[str, Any]) -> ServerUse:
+    if isinstance(value, str):
+        return ServerUse(value)
+    return ServerUse(value["server"], tuple(value["tools"]) if "tools" in value else None)
 
 
 def _verifier(value: Mapping[str, Any]) -> Verifier | None:

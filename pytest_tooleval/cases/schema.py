@@ -11,7 +11,18 @@ from typing import Any
 
 from pytest_tooleval.errors import ToolevalError, nearest
 
-SCHEMA_NAMES = ("fixture", "thresholds", "catalog", "discovery", "invocation", "ergonomics", "workloads", "result")
+SCHEMA_NAMES = (
+    "fixture",
+    "mcp",
+    "thresholds",
+    "catalog",
+    "discovery",
+    "invocation",
+    "ergonomics",
+    "workloads",
+    "broker-mapping",
+    "result",
+)
 _SHOWN_CHARS = 60
 _TYPE_WORDS = {
     "object": "an object",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_tooleval.errors import ConfigError
+from pytest_tooleval.cli.opened_broker import open_broker
 from pytest_tooleval.measures.text import printable
 
 ANSWERED, REFUSED = 0, 1
@@ -25,7 +25,14 @@ def broker_parser(name: str, description: str, example: str) -> argparse.Argumen
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--catalog", required=True, metavar="FILE", help="a catalog, a tools/list result, or a folder of them"
+        "--catalog",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="a catalog, a tools/list result, or a folder of them",
+    )
+    parser.add_argument(
+        "--mcp-config", type=Path, metavar="FILE", help="the live servers (mcpServers); without, simulated ones"
     )
     parser.add_argument(
         "--format", choices=_FORMATS, default="text", help="json is the broker's own answer (default: text)"
@@ -45,10 +52,13 @@ def answer(options: argparse.Namespace, operation: str, request: Mapping[str, An
         ToolevalError: the catalog cannot be used.
 
     """
-    from pytest_tooleval.broker.broker import reference_broker
     from pytest_tooleval.broker.surface import command_json
 
-    text = command_json(reference_broker(_catalog(Path(options.catalog))), operation, request)
+    opened = open_broker(options.catalog, options.mcp_config)
+    try:
+        text = command_json(opened.broker, operation, request)
+    finally:
+        opened.close()
     told = json.loads(text)
     if options.format == "json":
         print(_as_encodable(text))
@@ -58,17 +68,6 @@ def answer(options: argparse.Namespace, operation: str, request: Mapping[str, An
         lines = _TEXTS[operation] if options.format == "text" else _CONCISE[operation]
         print(printable("\n".join(lines(told))))
     return ANSWERED if told["ok"] else REFUSED
-
-
-def _catalog(path: Path) -> Any:
-    from pytest_tooleval.cases.catalog import load_catalog, merge_catalogs
-
-    if not path.is_dir():
-        return load_catalog(path, path)
-    files = sorted(path.glob("*.json"))
-    if not files:
-        raise ConfigError(f"{path} holds no *.json: --catalog takes a catalog file or a folder of them")
-    return merge_catalogs([(file, load_catalog(file, file)) for file in files])
 
 
 def _as_encodable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`tooleval call`: a call of a tool, checked as a broker checks it and answered by a simulated server."""
+"""`tooleval call`: a call of a tool, checked as a broker checks it and answered by a live or a simulated server."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     parser = broker_parser(
         "call",
-        "Check a call against a tool's schema and answer it, as the reference broker's callTool does. "
-        "The servers are simulated: nothing leaves this process, and every result says so.",
+        "Check a call against a tool's schema and make it, as the reference broker's callTool does. "
+        "Without --mcp-config the servers are simulated: nothing leaves this process, and every result says so.",
         "tooleval call --catalog evals/catalog/tools.json slack.post_message "
         """--arguments '{"channel": "#dev", "text": "hi"}'""",
     )

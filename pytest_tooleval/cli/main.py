@@ -14,6 +14,7 @@ from typing import Protocol, cast
 from pytest_tooleval.errors import ToolevalError, nearest
 
 USER_ERROR = 2
+OUTPUT_ERROR = 74
 BROKEN_PIPE = 141
 INTERRUPTED = 130
 
@@ -46,9 +47,13 @@ COMMANDS = (
     Command("schema", "print the JSON Schema of a file format", "pytest_tooleval.cli.schema"),
     Command("bundled", "run the fixtures that come with the package", "pytest_tooleval.cli.bundled"),
     Command("report", "make the scoreboard of a snapshot", "pytest_tooleval.cli.report"),
+    Command("merge", "put the result files of a split run together", "pytest_tooleval.cli.merge"),
+    Command("catalog", "make a catalog of live MCP servers, or compare one", "pytest_tooleval.cli.catalog"),
+    Command("lint", "find what is wrong with the tools of a catalog", "pytest_tooleval.cli.lint"),
+    Command("broker", "serve find, describe and call over MCP", "pytest_tooleval.cli.broker"),
     Command("find", "find the tool of a catalog for a task", "pytest_tooleval.cli.find"),
     Command("describe", "show the exact schema of a catalog's tool", "pytest_tooleval.cli.describe"),
-    Command("call", "check a call of a catalog's tool; its server is simulated", "pytest_tooleval.cli.call"),
+    Command("call", "check a call of a catalog's tool and make it", "pytest_tooleval.cli.call"),
 )
 
 
@@ -60,13 +65,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _dispatch(given)
         finally:
-            sys.stdout.flush()
+            _flush_output()
     except ToolevalError as error:
         print(f"tooleval: {error}", file=sys.stderr)
         return USER_ERROR
     except BrokenPipeError:
         _forget_output()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _forget_output()
+        print(f"tooleval: the output cannot be written: {error.strerror or error}", file=sys.stderr)
+        return OUTPUT_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -118,6 +129,11 @@ def _never_fail_to_encode() -> None:
     """Paths may hold what the terminal's encoding lacks: escape it instead of failing."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _flush_output() -> None:
+    if sys.stdout is not None:  # it is None in a process that was started with its output closed
+        sys.stdout.flush()
 
 
 def _forget_output() -> None:

@@ -7,7 +7,8 @@ from itertools import pairwise, starmap
 from typing import Any
 
 from pytest_tooleval.broker.broker import DEFAULT_LIMIT
-from pytest_tooleval.broker.engine import Engine, EngineAnswer
+from pytest_tooleval.broker.engine import Engine
+from pytest_tooleval.broker.ranking_reader import EngineAnswer
 from pytest_tooleval.broker.search import ToolSearch
 from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.gold import DiscoveryRow

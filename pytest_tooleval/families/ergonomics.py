@@ -77,16 +77,36 @@ def _record(case: ErgonomicsCase, texts: tuple[str, str]) -> dict[str, Any]:
         "withinBudget": size <= BUDGET_BYTES[case.kind],
         "parity": _agreed(answers[0]) == _agreed(answers[1]),
     }
+    told = {
+        "decision": first.get("decision"),
+        "errorType": error_type(first) or None,
+        "toolRef": selected_ref(first),
+        "bytes": size,
+    }
+    return ergonomics_record(case, demands, told)
+
+
+def ergonomics_record(
+    case: ErgonomicsCase, demands: Mapping[str, bool | None], told: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a case's fields in the result file.
+
+    Args:
+        case: what was asked.
+        demands: for each demand whether the answers keep it, None where it does not apply.
+        told: `decision`, `errorType`, `toolRef` and `bytes` of the answer.
+
+    """
     return {
         "kind": case.kind,
         "pass": False not in demands.values(),
         **demands,
-        "decision": first.get("decision"),
+        "decision": told["decision"],
         "expectDecision": case.expect_decision or None,
-        "errorType": error_type(first) or None,
+        "errorType": told["errorType"],
         "expectErrorType": case.expect_error_type or None,
-        "toolRef": selected_ref(first),
-        "bytes": size,
+        "toolRef": told["toolRef"],
+        "bytes": told["bytes"],
     }
 
 

@@ -1,4 +1,4 @@
-"""The targets of a corpus's gold rows: searches for discovery, the reference broker for the rest."""
+"""The targets of a corpus's gold rows: searches for discovery, a broker for the rest."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from pytest_tooleval.families.ergonomics import ErgonomicsTarget
 from pytest_tooleval.families.invocation import InvocationTarget
 from pytest_tooleval.families.late import Late, LateLeg, LateSearch
 from pytest_tooleval.families.names import BROKER, LEXICAL, LEXICAL_ONLY
+from pytest_tooleval.families.remote_broker import RemoteBroker
+from pytest_tooleval.families.remote_session import MeasuredBroker
+from pytest_tooleval.families.remote_targets import RemoteEngine, remote_target
 from pytest_tooleval.families.target import Target
 from pytest_tooleval.families.workloads import CacheTarget, PerformanceTarget, TokensTarget
 from pytest_tooleval.measures.token_estimates import TokenEstimator
@@ -35,6 +38,7 @@ class GoldSettings:
         estimator: counts tokens.
         no_timing: why nothing can be timed in this process, else None.
         model: name of the model that embeds, or that there is none.
+        broker: a broker behind MCP that is measured in place of the reference one, or None.
 
     """
 
@@ -43,6 +47,7 @@ class GoldSettings:
     estimator: TokenEstimator
     no_timing: str | None = None
     model: str = LEXICAL_ONLY
+    broker: MeasuredBroker | None = None
 
 
 def broken_schemas(catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -89,13 +94,18 @@ class CorpusTargets:
         for targets in self._made.values():
             for target in targets:
                 target.close()
+        if self._settings.broker is not None:
+            self._settings.broker.close()
 
     def _make(self, family: str) -> Sequence[Target]:
+        remote = self._remote
         if family == "discovery":
-            return [
-                DiscoveryTarget(name, self._catalog, self._engine(name), self._lexical)
-                for name in self._settings.engines
-            ]
+            found: list[tuple[str, Engine]] = [] if remote is None else [(remote.name, RemoteEngine(remote))]
+            found += [(name, self._engine(name)) for name in self._settings.engines]
+            return [DiscoveryTarget(name, self._catalog, engine, self._lexical) for name, engine in found]
+        return [self._of_reference(family) if remote is None else remote_target(family, remote)]
+
+    def _of_reference(self, family: str) -> Target:
         broker, estimator = self._broker, self._settings.estimator
         makers: Mapping[str, Callable[[], Target]] = {
             "invocation": lambda: InvocationTarget(BROKER, self._catalog, self._search),
@@ -106,13 +116,18 @@ class CorpusTargets:
                 BROKER, broker, self._lexical, LateLeg(self._leg) if self._leg else None, self._settings.no_timing
             ),
         }
-        return [makers[family]()]
+        return makers[family]()
 
     def _engine(self, name: str) -> Engine:
         factory = self._settings.engines[name]
         if factory is not None:
             return UserEngine(name, factory, self._catalog)
         return ReferenceEngine(self._lexical if name == LEXICAL else self._search)
+
+    @cached_property
+    def _remote(self) -> RemoteBroker | None:
+        broker = self._settings.broker
+        return None if broker is None else broker.over(self._catalog)
 
     @cached_property
     def _leg(self) -> Late[EmbeddingLeg] | None:

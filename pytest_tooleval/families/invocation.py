@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,28 @@ from pytest_tooleval.cases.gold import InvocationScenario
 from pytest_tooleval.measures.outcome import CaseOutcome
 
 OFFLINE, CHANGED, FAILED = "DOWNSTREAM_SERVER_OFFLINE", "TOOL_SCHEMA_CHANGED", "DOWNSTREAM_CALL_FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """What came of one call.
+
+    Attributes:
+        error: the error's type, None for a success; empty for an error without a type.
+        is_clear: whether the error has a type and an instruction that does not invite a blind retry; None where
+            that cannot be said, and for a success.
+        message: what the error says.
+
+    """
+
+    error: str | None = None
+    is_clear: bool | None = None
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return self.error is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +53,10 @@ class InvocationTarget:
     def measure(self, scenario: InvocationScenario, _trial: int = 1) -> CaseOutcome:
         """Make the scenario's call, and for a repair the corrected one."""
         broker = Broker(self.catalog, self.search, self._downstream(scenario))
-        first = broker.call_tool(scenario.tool_ref, dict(scenario.arguments))
-        second = (
-            None if scenario.corrected is None else broker.call_tool(scenario.tool_ref, dict(scenario.corrected))
-        )
-        record = self._record(scenario, first, second)
+        first = outcome_of(broker.call_tool(scenario.tool_ref, dict(scenario.arguments)))
+        corrected = scenario.corrected
+        second = None if corrected is None else outcome_of(broker.call_tool(scenario.tool_ref, dict(corrected)))
+        record = invocation_record(self.catalog, scenario, first, second)
         return CaseOutcome(record["pass"], record)
 
     def close(self) -> None:
@@ -51,47 +72,55 @@ class InvocationTarget:
             failing={ref: "the server could not do it"} if scenario.expected_error == FAILED else {},
         )
 
-    def _record(
-        self, scenario: InvocationScenario, first: Mapping[str, Any], second: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        outcome = scenario.expected_outcome
-        error = _error_type(first)
-        as_expected = error == scenario.expected_error
-        first_ok = bool(first["ok"])
-        repaired = (
-            outcome == "repair" and not first_ok and as_expected and second is not None and bool(second["ok"])
-        )
-        passed = {"success": first_ok, "repair": repaired, "error": not first_ok and as_expected}[outcome]
-        return {
-            "toolRef": scenario.tool_ref,
-            "expectedOutcome": outcome,
-            "expectedError": scenario.expected_error or None,
-            "pass": passed,
-            "errorType": error or None,
-            "secondErrorType": (_error_type(second) or None) if second is not None else None,
-            "validArguments": self._valid_arguments(scenario),
-            "firstCallOk": first_ok if outcome == "success" else None,
-            "repaired": repaired if outcome == "repair" else None,
-            "schemaErrorSurfaced": error == CHANGED if scenario.expected_error == CHANGED else None,
-            "offlineHandled": error == OFFLINE if scenario.expected_error == OFFLINE else None,
-            "clearErrors": [is_clear_error(answer) for answer in _errors(first, second)],
-            "message": first.get("error", {}).get("message", ""),
-        }
 
-    def _valid_arguments(self, scenario: InvocationScenario) -> bool | None:
-        """Whether the call that is meant to be valid keeps the catalogued schema; None when none is."""
-        arguments = scenario.arguments if scenario.expected_outcome == "success" else scenario.corrected
-        if arguments is None:
-            return None
-        try:
-            return not checker_of(self.catalog.by_ref[scenario.tool_ref].input_schema).faults(dict(arguments))
-        except BrokenSchemaError:
-            return False
+def outcome_of(answer: Mapping[str, Any]) -> CallOutcome:
+    """Return what an answer of the reference broker's `callTool` says."""
+    if answer["ok"]:
+        return CallOutcome()
+    error = answer["error"]
+    return CallOutcome(str(error["type"]), is_clear_error(answer), error["message"])
 
 
-def _errors(*answers: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
-    yield from (answer for answer in answers if answer is not None and not answer["ok"])
+def invocation_record(
+    catalog: Catalog, scenario: InvocationScenario, first: CallOutcome, second: CallOutcome | None
+) -> dict[str, Any]:
+    """Return a scenario's fields in the result file.
+
+    Args:
+        catalog: the tools.
+        scenario: what was to come of the calls.
+        first: what came of the first call.
+        second: what came of the corrected one, None where there was none.
+
+    """
+    outcome, expected = scenario.expected_outcome, scenario.expected_error
+    as_expected = (first.error or "") == expected
+    repaired = outcome == "repair" and not first.ok and as_expected and second is not None and second.ok
+    passed = {"success": first.ok, "repair": repaired, "error": not first.ok and as_expected}[outcome]
+    errors = [answer for answer in (first, second) if answer is not None and not answer.ok]
+    return {
+        "toolRef": scenario.tool_ref,
+        "expectedOutcome": outcome,
+        "expectedError": expected or None,
+        "pass": passed,
+        "errorType": first.error,
+        "secondErrorType": None if second is None else second.error,
+        "validArguments": _valid_arguments(catalog, scenario),
+        "firstCallOk": first.ok if outcome == "success" else None,
+        "repaired": repaired if outcome == "repair" else None,
+        "schemaErrorSurfaced": first.error == CHANGED if expected == CHANGED else None,
+        "offlineHandled": first.error == OFFLINE if expected == OFFLINE else None,
+        "clearErrors": [answer.is_clear for answer in errors if answer.is_clear is not None],
+        "message": first.message,
+    }
 
 
-def _error_type(answer: Mapping[str, Any] | None) -> str:
-    return "" if answer is None or answer["ok"] else str(answer["error"]["type"])
+def _valid_arguments(catalog: Catalog, scenario: InvocationScenario) -> bool | None:
+    """Whether the call that is meant to be valid keeps the catalogued schema; None when none is."""
+    arguments = scenario.arguments if scenario.expected_outcome == "success" else scenario.corrected
+    if arguments is None:
+        return None
+    try:
+        return not checker_of(catalog.by_ref[scenario.tool_ref].input_schema).faults(dict(arguments))
+    except BrokenSchemaError:
+        return False

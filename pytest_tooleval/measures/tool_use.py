@@ -26,7 +26,7 @@ def _compared(entry: TraceEntry) -> Any:
 
 def count_errors(run: Run) -> int:
     """Return the tool results that are errors, and one more when the infrastructure ended the run."""
-    return sum(entry.outcome != "ok" for entry in run.trace) + (run.status == "error")
+    return sum(entry.failed for entry in run.trace) + (run.status == "error")
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,8 +140,13 @@ def _exact(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
 
 def _sequence(acceptable: tuple[NameSequence, ...], names: NameSequence) -> Iterator[Mismatch]:
     if names not in acceptable:
-        nearest = max(acceptable, key=lambda sequence: common_start(sequence, names), default=())
-        yield Mismatch("different", _first_difference(nearest, names, len(acceptable)))
+        yield sequence_mismatch(acceptable, names)
+
+
+def sequence_mismatch(acceptable: tuple[NameSequence, ...], names: NameSequence) -> Mismatch:
+    """Return where the called names leave the acceptable sequence that they follow longest."""
+    expected = max(acceptable, key=lambda sequence: common_start(sequence, names), default=())
+    return Mismatch("different", _first_difference(expected, names, len(acceptable)))
 
 
 def _first_difference(expected: NameSequence, names: NameSequence, alternatives: int) -> str:
@@ -159,23 +164,33 @@ def _must_include(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch
             yield Mismatch("missing", f"a call of {name}")
 
 
-def _avoid(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+def avoided_tools(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+    """Yield a mismatch for each tool that was called and is to be avoided."""
     times = Counter(behaviour.names)
     for name in verifier.avoid:
         if times[name]:
             yield Mismatch("unexpected", f"{name} was called {_times(times[name])}, and is to be avoided")
 
 
-def _call_count(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+def calls_beyond_most(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+    """Yield a mismatch when there are more calls than `max_calls`."""
     count = len(behaviour.calls)
-    calls = "1 call" if count == 1 else f"{count} calls"
     if verifier.max_calls is not None and count > verifier.max_calls:
-        yield Mismatch("unexpected", f"{calls}, expected at most {verifier.max_calls}")
+        yield Mismatch("unexpected", f"{_calls(count)}, expected at most {verifier.max_calls}")
+
+
+def _calls_below_least(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+    count = len(behaviour.calls)
     if verifier.min_calls is not None and count < verifier.min_calls:
-        yield Mismatch("missing", f"{calls}, expected at least {verifier.min_calls}")
+        yield Mismatch("missing", f"{_calls(count)}, expected at least {verifier.min_calls}")
 
 
-def _no_calls(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
+
+
+def calls_where_none_may_be(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+    """Yield a mismatch when there are calls in spite of `no_calls`."""
     if verifier.no_calls and behaviour.calls:
         called = ", ".join(behaviour.names)
         yield Mismatch("unexpected", f"expected an answer without a tool, called {called}")
@@ -193,11 +208,17 @@ def _in_order(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
 
 
 def _any_order(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+    wanted, called = Counter(verifier.any_order or ()), Counter(behaviour.names)
+    for name, times in sorted((wanted - called).items()):
+        yield Mismatch("missing", f"{name} {_times(times)} more; expected {_times(wanted[name])}")
+    yield from calls_beyond_any_order(verifier, behaviour)
+
+
+def calls_beyond_any_order(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
+    """Yield a mismatch for each tool that was called more often than it stands in `any_order`."""
     if verifier.any_order is None:
         return
     wanted, called = Counter(verifier.any_order), Counter(behaviour.names)
-    for name, times in sorted((wanted - called).items()):
-        yield Mismatch("missing", f"{name} {_times(times)} more; expected {_times(wanted[name])}")
     for name, times in sorted((called - wanted).items()):
         yield Mismatch("unexpected", f"{name} {_times(times)} too often; expected {_times(wanted[name])}")
 
@@ -208,14 +229,23 @@ def _times(count: int) -> str:
 
 def _args(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
     for tool, expected in verifier.args.items():
-        yield from _tool_arguments(tool, expected, behaviour, exact=False)
+        yield from tool_arguments(tool, expected, behaviour, exact=False)
     for tool, expected in verifier.args_exact.items():
-        yield from _tool_arguments(tool, expected, behaviour, exact=True)
+        yield from tool_arguments(tool, expected, behaviour, exact=True)
 
 
-def _tool_arguments(
+def tool_arguments(
     tool: str, expected: Mapping[str, Any], behaviour: Behaviour, *, exact: bool
 ) -> Iterator[Mismatch]:
+    """Yield what keeps the best call of a tool from passing the expected arguments.
+
+    Args:
+        tool: the tool.
+        expected: what one of its calls has to pass, by argument.
+        behaviour: the run.
+        exact: whether that call may pass no other arguments.
+
+    """
     calls = [call for call in behaviour.calls if call.name == tool]
     demand = f"{tool} with {_shown(expected)}" + (" and no other arguments" if exact else "")
     readable = [call.arguments for call in calls if call.arguments is not None]
@@ -305,9 +335,10 @@ def _file(path: str, check: FileCheck, state: FileState) -> Iterator[Mismatch]:
 _CHECKS: tuple[Callable[[Verifier, Behaviour], Iterator[Mismatch]], ...] = (
     _exact,
     _must_include,
-    _avoid,
-    _call_count,
-    _no_calls,
+    avoided_tools,
+    calls_beyond_most,
+    _calls_below_least,
+    calls_where_none_may_be,
     _in_order,
     _any_order,
     _args,

@@ -9,11 +9,15 @@ from typing import Protocol
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.providers.http import JsonObject, JsonTransport
 from pytest_tooleval.providers.provider import ChatRequest
+from pytest_tooleval.providers.tool_adaptation import AdaptedTools, ToolRules
 from pytest_tooleval.transcript import AssistantMessage
 
 
 class Dialect(Protocol):
-    """How one API spells requests and replies: pure, so that it is tested without a server."""
+    """How one API spells requests and replies: pure, so that it is tested without a server.
+
+    The names and schemas of tools that it is given, in the offer and in the history, are ones that its API takes.
+    """
 
     @property
     def url(self) -> str:
@@ -40,11 +44,20 @@ class Dialect(Protocol):
 
 
 class DialectProvider:
-    """A provider that posts a dialect's requests over a transport."""
+    """A provider that posts a dialect's requests over a transport.
 
-    def __init__(self, dialect: Dialect, transport: JsonTransport) -> None:
+    Args:
+        dialect: how requests and replies are spelled.
+        transport: how they travel.
+        rules: which names and schemas of tools the API takes; all others are sent as ones that it does take,
+            and the replies get the real ones back.
+
+    """
+
+    def __init__(self, dialect: Dialect, transport: JsonTransport, rules: ToolRules | None = None) -> None:
         self._dialect = dialect
         self._transport = transport
+        self._rules = rules or ToolRules()
 
     def cannot_run(self, case: ToolUseCase) -> str | None:
         """Return None: a model can be asked about any case."""
@@ -55,18 +68,21 @@ class DialectProvider:
         """Ask the model once.
 
         Raises:
+            TimeLimitError: `request.until` leaves no time for an answer.
             ProviderError: no usable answer came; retries for transient faults are already spent.
 
         """
         del case  # a real model knows only the request
         dialect = self._dialect
+        tools = AdaptedTools(request, self._rules)
         answer = self._transport.post_json(
             dialect.url,
             dialect.headers,
-            dialect.build_request(request),
-            lambda body: dialect.parse_reply(body, request),
+            dialect.build_request(tools.request),
+            lambda body: dialect.parse_reply(body, tools.request),
+            until=request.until,
         )
-        return replace(answer.value, attempts=answer.attempts)
+        return replace(tools.restored(answer.value), attempts=answer.attempts)
 
     def close(self) -> None:
         """Release connections."""

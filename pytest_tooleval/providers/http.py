@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import httpx
-import tenacity
 
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.providers.account import Account, shown_url
+from pytest_tooleval.providers.connections import Exchange, Lines, new_client
 from pytest_tooleval.providers.http_errors import (
     FOREIGN,
     ConnectionFailedError,
+    SlowDownError,
     cut_short,
     exchange_error,
     status_error,
 )
+from pytest_tooleval.providers.provider import TimeLimitError
+from pytest_tooleval.providers.waiting import LONGEST_RETRY_AFTER, SharedPause, backoff, spread
 from pytest_tooleval.providers.wire import well_formed
 
 JsonObject: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
-LONGEST_BACKOFF = 30.0
-LONGEST_RETRY_AFTER = 60.0
-LONGEST_CONNECT = 10.0
 FIRST_CONTACT_RETRIES = 2
+LONGEST_BODY = 64 * 1024 * 1024
 _FIRST_CONTACT_WAIT = 0.25
-_BACKOFF = tenacity.wait_exponential(multiplier=0.5, max=LONGEST_BACKOFF) + tenacity.wait_random(0, 1)
 _HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "pytest-tooleval"}
 
 
@@ -44,18 +42,25 @@ class Answer(Generic[T]):
     Attributes:
         value: what the dialect's parser made of the answer.
         attempts: requests that were sent, the last one being the one that was answered.
+        faults: why the attempts before the last one brought no answer; no secrets in them.
 
     """
 
     value: T
     attempts: int = 1
+    faults: tuple[str, ...] = ()
 
 
 class JsonTransport(Protocol):
     """What a dialect needs of HTTP."""
 
     def post_json(
-        self, url: str, headers: Mapping[str, str], body: JsonObject, read: Callable[[JsonObject], T]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: JsonObject,
+        read: Callable[[JsonObject], T],
+        until: float | None = None,
     ) -> Answer[T]:
         """Post `body` and return what `read` makes of the answer.
 
@@ -65,8 +70,11 @@ class JsonTransport(Protocol):
             body: the request.
             read: the dialect's parser; an answer for which it raises a transient ProviderError counts
                 as a failed attempt.
+            until: when the answer is of no use any more, as `time.monotonic` counts; no attempt and no
+                wait goes past it.
 
         Raises:
+            TimeLimitError: `until` was reached, or would be reached by waiting.
             ProviderError: no usable answer came; retries are spent; the message holds no secret.
 
         """
@@ -82,21 +90,51 @@ class Patience:
     """How long to go on.
 
     Attributes:
-        timeout: most seconds of one attempt.
+        timeout: most seconds of one attempt, from connecting to the last byte.
         retries: attempts after the first, for transient faults.
-        sleep: waits so many seconds.
-        clock: tells the seconds since the epoch.
+        sleep: waits so many seconds; None for a wait that ends when the transport is closed.
+        clock: tells the seconds since the epoch, for dates that servers send.
+        monotonic: tells the seconds by which waits, pauses and `until` are measured.
+        connect: most seconds to connect to one address.
+        silence: most seconds without a byte; None for as long as `timeout`, since an answer that is not
+            streamed is silent while the model generates.
+        waiting: most seconds that one request waits in all, its own backoff and shared pauses together.
 
     """
 
     timeout: float = 120.0
     retries: int = 4
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], object] | None = None
     clock: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    connect: float = 10.0
+    silence: float | None = None
+    waiting: float = 180.0
+
+    @property
+    def longest_silence(self) -> float:
+        """Most seconds without a byte."""
+        return self.timeout if self.silence is None else min(self.silence, self.timeout)
+
+
+@dataclass(slots=True)
+class _Errand:
+    """One request with its retries: what was sent, what was waited, what went wrong."""
+
+    until: float | None
+    attempts: int = 0
+    waited: float = 0.0
+    ready: float = 0.0
+    faults: list[str] = field(default_factory=list)
 
 
 class HttpTransport:
     """Talks to one account's server from any number of threads.
+
+    Sent again, after a wait, are requests that got a 408, 409, 429 or 5xx, no connection, a connection that broke,
+    no whole answer in time, or an answer that `read` refuses for the moment. Everything else fails at once, and so
+    does a spent quota. A server that asks to slow down (429, or 503 and 529 with a time) is left alone by
+    every request of this transport until then.
 
     Args:
         account: address and key, for messages and their redaction.
@@ -115,34 +153,111 @@ class HttpTransport:
         self._account = account
         self._patience = patience or Patience()
         self._redact = account.redactor()
-        self._clients = _ClientPool(new_client or self._new_client)
+        self._lines = Lines(new_client or self._new_client)
+        self._pause = SharedPause()
         self._reached = threading.Event()
+        self._closed = threading.Event()
+        self._sleep = self._patience.sleep or self._closed.wait
+        self._now = self._patience.monotonic
 
     def post_json(
-        self, url: str, headers: Mapping[str, str], body: JsonObject, read: Callable[[JsonObject], T]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: JsonObject,
+        read: Callable[[JsonObject], T],
+        until: float | None = None,
     ) -> Answer[T]:
         """Post `body` and return what `read` makes of the answer; see `JsonTransport`."""
-        loop = tenacity.Retrying(
-            sleep=self._patience.sleep,
-            retry=_is_transient,
-            stop=self._is_enough,
-            wait=self._wait,
-            reraise=True,
-        )
+        errand = _Errand(until)
         try:
             content = _encoded(body)
-            value = loop(lambda: self._attempt(url, {**_HEADERS, **headers}, content, read))
+            value = self._persist(errand, lambda: self._attempt(errand, url, headers, content, read))
         except ProviderError as error:
-            attempts = loop.statistics.get("attempt_number", 0)
-            raise self._reported(error, url, attempts) from None
-        return Answer(value, loop.statistics["attempt_number"])
+            raise self._reported(error, url, errand) from None
+        return Answer(value, errand.attempts, tuple(map(self._redact, errand.faults)))
 
     def close(self) -> None:
-        """Close idle connections; those in use are closed when their answer is there."""
-        self._clients.close()
+        """End waits, and close idle connections; those in use are closed when their answer is there."""
+        self._closed.set()
+        self._lines.close()
 
-    def _attempt(self, url: str, headers: Mapping[str, str], content: bytes, read: Callable[[JsonObject], T]) -> T:
-        answer, body = self._exchange(url, headers, content)
+    def _persist(self, errand: _Errand, attempt: Callable[[], T]) -> T:
+        while True:
+            self._wait_for_turn(errand)
+            try:
+                return attempt()
+            except ProviderError as error:
+                self._plan_next(errand, error)
+
+    def _wait_for_turn(self, errand: _Errand) -> None:
+        """Wait out the errand's own backoff and the shared pause, which may be extended meanwhile."""
+        waited_for = self._now()
+        while (ready := max(errand.ready, self._pause.end)) > waited_for:
+            own = errand.ready - self._now()
+            shared = spread(self._pause.end - self._now())
+            self._wait(errand, max(own, shared))
+            waited_for = ready
+        if errand.until is not None and self._now() >= errand.until:
+            raise TimeLimitError("the time limit of the case was reached")
+
+    def _wait(self, errand: _Errand, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        if errand.until is not None and self._now() + seconds >= errand.until:
+            raise TimeLimitError(f"the time limit of the case would be reached by waiting {seconds:.3g} s")
+        if errand.waited + seconds > self._patience.waiting:
+            raise ProviderError(
+                f"given up before a wait of {seconds:.3g} s: {errand.waited:.3g} s were waited already, "
+                f"and a request waits {self._patience.waiting:g} s in all at most",
+                transient=True,
+            )
+        self._sleep(seconds)
+        errand.waited += seconds
+        if self._closed.is_set():
+            raise ProviderError("the transport was closed before the next attempt")
+
+    def _plan_next(self, errand: _Errand, error: ProviderError) -> None:
+        if not error.transient:
+            raise error
+        asked = error.retry_after
+        if asked is not None and asked > self._patience.waiting:
+            raise ProviderError(
+                f"{error}; the server asks to wait {asked:.0f} s, and a request waits "
+                f"{self._patience.waiting:g} s at most",
+                transient=True,
+                retry_after=asked,
+            )
+        now = self._now()
+        seconds = self._backoff(errand, error) if asked is None else min(asked, LONGEST_RETRY_AFTER)
+        if isinstance(error, SlowDownError):
+            self._pause.extend(now + seconds)
+        if errand.attempts > self._most_retries(error):
+            raise error
+        errand.faults.append(str(error))
+        errand.ready = now + (seconds if asked is None else spread(seconds))
+
+    def _backoff(self, errand: _Errand, error: ProviderError) -> float:
+        if self._is_first_contact(error):
+            return _FIRST_CONTACT_WAIT * errand.attempts
+        return backoff(errand.attempts)
+
+    def _most_retries(self, error: ProviderError) -> int:
+        retries = self._patience.retries
+        return min(retries, FIRST_CONTACT_RETRIES) if self._is_first_contact(error) else retries
+
+    def _is_first_contact(self, error: ProviderError) -> bool:
+        return isinstance(error, ConnectionFailedError) and not self._reached.is_set()
+
+    def _attempt(
+        self,
+        errand: _Errand,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        read: Callable[[JsonObject], T],
+    ) -> T:
+        answer, body = self._exchange(errand, url, {**_HEADERS, **headers}, content)
         error = status_error(answer, body, self._account, self._patience.clock())
         if error is not None:
             raise error
@@ -151,115 +266,76 @@ class HttpTransport:
         except RecursionError:
             raise ProviderError("the answer is nested too deeply", transient=True) from None
 
-    def _exchange(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[httpx.Response, bytes]:
-        deadline = time.monotonic() + self._patience.timeout
-        try:
-            with (
-                self._clients.borrowed() as client,
-                client.stream("POST", url, headers=headers, content=content) as answer,
-            ):
-                self._reached.set()
-                return answer, self._whole_body(answer, deadline)
-        except FOREIGN as error:
-            raise exchange_error(error, self._patience.timeout) from None
+    def _exchange(
+        self, errand: _Errand, url: str, headers: Mapping[str, str], content: bytes
+    ) -> tuple[httpx.Response, bytes]:
+        with self._lines.borrowed() as line, line.exchange(self._seconds_for(errand)) as exchange:
+            errand.attempts += 1
+            try:
+                with line.client.stream(
+                    "POST", url, headers=headers, content=content, extensions={"trace": line.observe}
+                ) as answer:
+                    self._reached.set()
+                    body = _whole_body(answer, exchange)
+            except FOREIGN as error:
+                if exchange.is_broken_off:
+                    raise self._too_late(errand, exchange) from None
+                raise exchange_error(error, self._patience.longest_silence) from None
+            if exchange.is_broken_off:
+                raise self._too_late(errand, exchange)
+            return answer, body
 
-    def _whole_body(self, answer: httpx.Response, deadline: float) -> bytes:
-        body = bytearray()
-        for chunk in answer.iter_bytes():
-            body += chunk
-            if time.monotonic() > deadline:
-                raise ProviderError(f"no whole answer within {self._patience.timeout:g} s", transient=True)
-        return bytes(body)
+    def _seconds_for(self, errand: _Errand) -> float:
+        timeout = self._patience.timeout
+        return timeout if errand.until is None else min(timeout, max(0.0, errand.until - self._now()))
+
+    def _too_late(self, errand: _Errand, exchange: Exchange) -> ProviderError:
+        if exchange.seconds < self._patience.timeout and errand.until is not None:
+            return TimeLimitError("the time limit of the case was reached before the answer was there")
+        return ProviderError(f"no whole answer within {self._patience.timeout:g} s", transient=True)
 
     def _new_client(self) -> httpx.Client:
-        timeout = self._patience.timeout
+        timeout, silence = self._patience.timeout, self._patience.longest_silence
         try:
-            return httpx.Client(
-                verify=_ssl_contexts.shared(),
-                trust_env=not self._account.is_loopback,
-                follow_redirects=False,
-                timeout=httpx.Timeout(timeout, connect=min(timeout, LONGEST_CONNECT)),
+            return new_client(
+                httpx.Timeout(silence, connect=min(timeout, self._patience.connect)),
+                proxies_from_environment=not self._account.is_loopback,
             )
         except (ValueError, ImportError, OSError, httpx.InvalidURL) as error:
             raise ProviderError(
                 f"the proxy or certificate settings of the environment cannot be used: {error}"
             ) from None
 
-    def _is_first_contact(self, error: ProviderError) -> bool:
-        return isinstance(error, ConnectionFailedError) and not self._reached.is_set()
-
-    def _is_enough(self, state: tenacity.RetryCallState) -> bool:
-        retries = self._patience.retries
-        if self._is_first_contact(_failure(state)):
-            retries = min(retries, FIRST_CONTACT_RETRIES)
-        return state.attempt_number > retries
-
-    def _wait(self, state: tenacity.RetryCallState) -> float:
-        error = _failure(state)
-        if error.retry_after is not None:
-            return min(error.retry_after, LONGEST_RETRY_AFTER)
-        if self._is_first_contact(error):
-            return _FIRST_CONTACT_WAIT * state.attempt_number
-        return min(_BACKOFF(state), LONGEST_BACKOFF)
-
-    def _reported(self, error: ProviderError, url: str, attempts: int) -> ProviderError:
-        counted = {0: "", 1: " (1 attempt)"}.get(attempts, f" ({attempts} attempts)")
+    def _reported(self, error: ProviderError, url: str, errand: _Errand) -> ProviderError:
         asked = "; is a server running there?" if self._is_first_contact(error) else ""
-        text = f"{self._account.provider}: {shown_url(url)}: {error}{asked}{counted}"
-        return ProviderError(
-            self._redact(text), transient=error.transient, retry_after=error.retry_after, attempts=attempts
+        text = f"{self._account.provider}: {shown_url(url)}: {error}{asked}{_history(errand, error)}"
+        kind = TimeLimitError if isinstance(error, TimeLimitError) else ProviderError
+        return kind(
+            self._redact(text),
+            transient=error.transient,
+            retry_after=error.retry_after,
+            attempts=errand.attempts,
         )
 
 
-class _ClientPool:
-    """Lends each client to one thread at a time: sharing one among threads costs half as much again."""
-
-    def __init__(self, new_client: Callable[[], httpx.Client]) -> None:
-        self._new_client = new_client
-        self._idle: list[httpx.Client] = []
-        self._lock = threading.Lock()
-        self._closed = False
-
-    @contextlib.contextmanager
-    def borrowed(self) -> Iterator[httpx.Client]:
-        with self._lock:
-            client = self._idle.pop() if self._idle else None
-        client = client or self._new_client()
-        try:
-            yield client
-        finally:
-            self._give_back(client)
-
-    def _give_back(self, client: httpx.Client) -> None:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(client)
-                return
-        client.close()
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for client in idle:
-            client.close()
+def _history(errand: _Errand, error: ProviderError) -> str:
+    """Return how many requests were sent, and what went wrong with those before if that was something else."""
+    if not errand.attempts:
+        return ""
+    counted = f"{errand.attempts} attempt{'s' if errand.attempts > 1 else ''}"
+    others = [fault for fault in dict.fromkeys(errand.faults) if fault != str(error)]
+    return f" ({counted}; before: {cut_short(', '.join(others))})" if others else f" ({counted})"
 
 
-class _SharedSslContext:
-    """Makes the process's one SSL context at first use: each costs tens of milliseconds of CPU."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._context: ssl.SSLContext | None = None
-
-    def shared(self) -> ssl.SSLContext:
-        with self._lock:
-            if self._context is None:
-                self._context = httpx.create_ssl_context()
-            return self._context
-
-
-_ssl_contexts = _SharedSslContext()
+def _whole_body(answer: httpx.Response, exchange: Exchange) -> bytes:
+    body = bytearray()
+    for chunk in answer.iter_bytes():
+        body += chunk
+        if len(body) > LONGEST_BODY:
+            raise ProviderError(f"the answer is longer than {LONGEST_BODY // 1024**2} MiB; check the base URL")
+        if exchange.is_broken_off:
+            break
+    return bytes(body)
 
 
 def _encoded(body: JsonObject) -> bytes:
@@ -287,15 +363,3 @@ def _decoded(answer: httpx.Response, body: bytes) -> JsonObject:
 
 def _null(_: str) -> None:
     """Stand for NaN and the infinities, which some servers write in log probabilities."""
-
-
-def _is_transient(state: tenacity.RetryCallState) -> bool:
-    error = state.outcome.exception() if state.outcome else None
-    return isinstance(error, ProviderError) and error.transient
-
-
-def _failure(state: tenacity.RetryCallState) -> ProviderError:
-    error = state.outcome.exception() if state.outcome else None
-    if not isinstance(error, ProviderError):
-        raise TypeError(f"only ProviderErrors are retried, not {error!r}")
-    return error

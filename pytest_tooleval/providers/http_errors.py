@@ -13,7 +13,7 @@ import httpx
 
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.providers.account import Account, shown_url
-from pytest_tooleval.providers.retry_after import parse_retry_after
+from pytest_tooleval.providers.retry_after import asked_wait
 from pytest_tooleval.providers.wire import well_formed
 
 FOREIGN = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, httpx.CookieConflict)
@@ -23,7 +23,18 @@ _TRANSIENT_STATUSES = frozenset({408, 409, 429})
 _TRANSIENT_WORDS = re.compile(
     r"overload|rate.?limit|too.?many|server.?error|internal|unavailable|time.?d?.?out|capacity", re.IGNORECASE
 )
-_SPENT_QUOTA = "insufficient_quota"
+_SLOW_DOWN = 429
+_BUSY_STATUSES = frozenset({503, 529})
+_SPENT_CODE = re.compile(
+    r"insufficient_(?:quota|balance|funds|credits?)|billing|exceeded_current_quota", re.IGNORECASE
+)
+_SPENT_WORDS = re.compile(
+    r"insufficient (?:\w+ )?(?:balance|quota|credits?|funds)|credit balance|used all available credits|"
+    r"out of credits|spending limit|billing (?:hard )?limit",
+    re.IGNORECASE,
+)
+_CUT_PROMPT = re.compile(r"no user query found", re.IGNORECASE)
+_DELAY = re.compile(r"\d{1,9}(?:\.\d{1,9})?s", re.ASCII)
 _NO_CONNECTION = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 _OUR_FAULT = (
     httpx.UnsupportedProtocol,
@@ -39,13 +50,17 @@ class ConnectionFailedError(ProviderError):
     """No connection to the server could be made."""
 
 
-def exchange_error(error: Exception, timeout: float) -> ProviderError:
-    """Return the ProviderError for an exception of httpx; `timeout` is the attempt's limit in seconds."""
+class SlowDownError(ProviderError):
+    """The server has too much to do: what it says to one request holds for all of them."""
+
+
+def exchange_error(error: Exception, silence: float) -> ProviderError:
+    """Return the ProviderError for an exception of httpx; `silence` is the most seconds without a byte."""
     said = str(error) or type(error).__name__
     if isinstance(error, _NO_CONNECTION):
         return ConnectionFailedError(f"no connection: {said}{_certificate_hint(said)}", transient=True)
     if isinstance(error, httpx.TimeoutException):
-        return ProviderError(f"no answer within {timeout:g} s ({type(error).__name__})", transient=True)
+        return ProviderError(f"no answer within {silence:g} s ({type(error).__name__})", transient=True)
     if isinstance(error, _OUR_FAULT):
         return ProviderError(f"the request cannot be sent: {said}")
     return ProviderError(f"the connection broke: {said}", transient=True)
@@ -65,12 +80,25 @@ class Complaint:
         message: its words, cut short.
         code: its code and type, empty when there are none.
         parameter: the parameter that it refuses, or empty.
+        seconds: how long it asks to wait, or None.
 
     """
 
     message: str
     code: str = ""
     parameter: str = ""
+    seconds: float | None = None
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether no wait mends it, whatever the status: money or a quota is used up, the prompt was cut."""
+        return any(
+            (
+                _SPENT_CODE.search(self.code),
+                _SPENT_WORDS.search(self.message),
+                _CUT_PROMPT.search(self.message),
+            )
+        )
 
 
 def status_error(answer: httpx.Response, body: bytes, account: Account, now: float) -> ProviderError | None:
@@ -87,11 +115,14 @@ def status_error(answer: httpx.Response, body: bytes, account: Account, now: flo
     if 200 <= status < 300:
         return None
     complaint = _complaint_in(body)
-    spent = _SPENT_QUOTA in complaint.code
-    return ProviderError(
+    seconds = asked_wait(answer.headers, now)
+    seconds = complaint.seconds if seconds is None else seconds
+    is_for_all = status == _SLOW_DOWN or (status in _BUSY_STATUSES and seconds is not None)
+    kind = SlowDownError if is_for_all else ProviderError
+    return kind(
         "; ".join(filter(None, (_said(status, complaint), _hint(answer, complaint, account)))),
-        transient=_is_transient_status(status) and not spent,
-        retry_after=parse_retry_after(answer.headers.get("retry-after"), now),
+        transient=_is_transient_status(status) and not complaint.is_lasting,
+        retry_after=seconds,
     )
 
 
@@ -114,6 +145,8 @@ def _hint(answer: httpx.Response, complaint: Complaint, account: Account) -> str
         return f"the server redirects to {target or 'nowhere'}; give the final address as the base URL"
     if complaint.parameter:
         return f"the server refuses the parameter {complaint.parameter!r}"
+    if _CUT_PROMPT.search(complaint.message):
+        return "the server cut the front of a prompt that is longer than its context length"
     return ""
 
 
@@ -132,7 +165,7 @@ def error_in_body(body: Mapping[str, Any]) -> ProviderError | None:
     says_so = _TRANSIENT_WORDS.search(complaint.code or complaint.message) is not None
     return ProviderError(
         f"the answer is an error: {complaint.message or complaint.code or 'no reason given'}",
-        transient=says_so or any(_is_transient_status(number) for number in numbers),
+        transient=(says_so or any(map(_is_transient_status, numbers))) and not complaint.is_lasting,
     )
 
 
@@ -158,7 +191,17 @@ def _complaint_of(body: Any) -> Complaint:
         message=cut_short(_as_text(said)),
         code=" ".join(str(code) for code in codes if isinstance(code, str | int)),
         parameter=_as_text(error.get("param") or ""),
+        seconds=_retry_delay(error.get("details")),
     )
+
+
+def _retry_delay(details: Any) -> float | None:
+    """Return the seconds of a `google.rpc.RetryInfo`: where it is used, there is no Retry-After header."""
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and _DELAY.fullmatch(delay):
+            return float(delay[:-1])
+    return None
 
 
 def _as_text(value: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from pytest_tooleval.cases.case import ToolUseCase
+from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.transcript import AssistantMessage, Message
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
@@ -67,6 +68,8 @@ class ProviderSettings:
         url: base URL that replaces the provider's own, or None.
         timeout: most seconds that one attempt may take.
         retries: attempts after the first, for transient faults only.
+        context_tokens: the context length to ask for where an API has such a setting (Ollama), None for
+            the provider's default.
 
     """
 
@@ -74,6 +77,11 @@ class ProviderSettings:
     url: str | None = None
     timeout: float = 120.0
     retries: int = 4
+    context_tokens: int | None = None
+
+
+class TimeLimitError(ProviderError):
+    """`ChatRequest.until` was reached before the answer was there, or would be reached by waiting."""
 
 
 class Provider(Protocol):
@@ -87,6 +95,7 @@ class Provider(Protocol):
         """Ask the model once.
 
         Raises:
+            TimeLimitError: `request.until` leaves no time for an answer.
             ProviderError: no usable answer came; retries for transient faults are already spent.
 
         """

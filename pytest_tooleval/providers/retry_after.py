@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)", re.ASCII)
+
+
+def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds that an answer's headers ask to wait, `retry-after-ms` before `retry-after`, or None.
+
+    Args:
+        headers: the answer's headers, found in any case of letters.
+        now: seconds since the epoch.
+
+    """
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    exact = parse_retry_after(milliseconds, now) if _NUMBER.fullmatch(milliseconds) else None
+    return parse_retry_after(headers.get("retry-after"), now) if exact is None else exact / 1000
 
 
 def parse_retry_after(value: str | None, now: float) -> float | None:

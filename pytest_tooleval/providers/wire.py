@@ -1,4 +1,4 @@
-"""What the wire dialects share: clean text, arguments, call ids, names and schemas of tools."""
+"""What the wire dialects share: clean text, numbers, arguments, call ids, names that models give."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.transcript import AssistantMessage, Message, ToolCall
 
 _LAYERS = 3
 _NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)(?:\.|::?|/)")
+
+
+def broken(what: str) -> ProviderError:
+    """Return the error of an answer that breaks the protocol; another attempt may bring a sound one."""
+    return ProviderError(f"the answer breaks the protocol: {what}", transient=True)
+
+
+def token_count(counts: Any, key: str) -> int | None:
+    """Return a number of tokens from a usage object, or None where it states none."""
+    value = counts.get(key) if isinstance(counts, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < float("inf") else None
 
 
 def well_formed(value: Any) -> Any:
@@ -99,22 +113,31 @@ def _finite(text: str) -> float:
 class CallIds:
     """Gives the calls of one reply ids that are unique in the whole conversation.
 
-    The provider's own id is kept where it is new; else one is made that every provider takes.
+    The provider's own id is kept where it is new and may be sent back; else one is made that every provider takes.
+
+    Args:
+        earlier: the conversation so far.
+        taken: what an id must match to be taken back, or None when any will do.
+
     """
 
-    def __init__(self, earlier: Sequence[Message]) -> None:
+    def __init__(self, earlier: Sequence[Message], taken: re.Pattern[str] | None = None) -> None:
         replies = [message for message in earlier if isinstance(message, AssistantMessage)]
         self._turn = len(replies)
         self._used = {call.id for reply in replies for call in reply.calls}
+        self._taken = taken
         self._position = 0
 
     def take(self, given: Any) -> str:
         """Return the id of the next call, for which the provider gave `given` (None when nothing)."""
         own = str(given).strip() if isinstance(given, str | int) else ""
-        fresh = own if own and own not in self._used else next(self._made())
+        fresh = own if self._may_be_kept(own) else next(self._made())
         self._position += 1
         self._used.add(fresh)
         return fresh
+
+    def _may_be_kept(self, own: str) -> bool:
+        return bool(own) and own not in self._used and (self._taken is None or bool(self._taken.fullmatch(own)))
 
     def _made(self) -> Iterator[str]:
         made = (made_id(self._turn, self._position, salt) for salt in itertools.count())
@@ -138,15 +161,3 @@ def offered_name(raw: str, offered: Iterable[str]) -> str:
         return raw
     rest = raw[namespace.end() :]
     return rest if rest in names else raw
-
-
-def echoed_name(name: str, offered: Collection[str]) -> str:
-    """Return `name` as servers take it in the history: one invented name would refuse the next turn."""
-    return name if name in offered else re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "_"
-
-
-def object_schema(schema: Any) -> dict[str, Any]:
-    """Return `schema` with the `type` and `properties` that providers insist on; `schema` is not changed."""
-    given = schema if isinstance(schema, Mapping) else {}
-    present = {key: value for key, value in given.items() if value is not None}
-    return {"type": "object", "properties": {}} | present

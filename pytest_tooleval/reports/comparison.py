@@ -10,7 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from pytest_tooleval.gates.evaluate import Regressed
 from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.measures.target_comparison import TargetComparison
+from pytest_tooleval.reports.baseline_statistics import baseline_statistics
 from pytest_tooleval.reports.scoreboard import by_target
+from pytest_tooleval.reports.statistics_sections import comparison_records
 
 Document: TypeAlias = Mapping[str, Any]
 Record: TypeAlias = Mapping[str, Any]
@@ -39,6 +42,7 @@ _HIGHER_IS_BETTER = (
     "parity",
 )
 _LOWER_IS_BETTER = ("wrongServer", "redundant", "errors")
+_LARGEST = 1e300
 _TOLD = ("decision", "errorType", "secondErrorType")
 
 
@@ -125,6 +129,7 @@ class Comparison:
         vanished: cases of the baseline that this run lacks.
         metrics: each metric that both have.
         notes: what keeps the two from being compared like with like.
+        statistics: each target that stands in both against its baseline.
 
     """
 
@@ -133,6 +138,7 @@ class Comparison:
     vanished: tuple[CaseKey, ...] = ()
     metrics: tuple[MetricChange, ...] = ()
     notes: tuple[str, ...] = ()
+    statistics: tuple[TargetComparison, ...] = ()
 
     def of_kind(self, kind: Kind) -> list[CaseChange]:
         """Return the cases that fare so."""
@@ -161,6 +167,7 @@ def compare(baseline: Document, document: Document) -> Comparison:
         vanished,
         tuple(_metric_changes(baseline, document)),
         (*_section_notes(baseline, document), *_case_notes(before, now), *_provenance_notes(baseline, document)),
+        baseline_statistics(before, now),
     )
 
 
@@ -189,6 +196,7 @@ def comparison_section(comparison: Comparison, baseline: Document, file: str) ->
         "added": [asdict(key) for key in comparison.added],
         "vanished": [asdict(key) for key in comparison.vanished],
         "metrics": [_metric_record(metric) for metric in comparison.metrics],
+        "statistics": comparison_records(comparison.statistics),
         "notes": list(comparison.notes),
     }
 
@@ -251,24 +259,25 @@ def _directions(key: CaseKey, before: Record, now: Record) -> tuple[list[str], l
     return worse, better
 
 
-def _gains(key: CaseKey, before: Record, now: Record) -> Iterator[tuple[str, float]]:
+def _gains(key: CaseKey, before: Record, now: Record) -> Iterator[tuple[str, int]]:
     """Yield each ordered field with a number that is positive when it got better."""
     if key.family == "discovery":
         yield "rank", _gain(_rank(now), _rank(before))
     for names, sign in ((_HIGHER_IS_BETTER, 1), (_LOWER_IS_BETTER, -1)):
         for name in names:
             old, new = before.get(name), now.get(name)
-            if old is not None and new is not None:
-                yield name, sign * _gain(float(old), float(new))
+            if isinstance(old, int | float) and isinstance(new, int | float):
+                yield name, sign * _gain(old, new)
 
 
 def _rank(record: Record) -> float:
     rank = record.get("rank")
-    return math.inf if rank is None else float(rank)
+    return rank if isinstance(rank, int | float) else math.inf
 
 
-def _gain(old: float, new: float) -> float:
-    return 0.0 if old == new else new - old
+def _gain(old: float, new: float) -> int:
+    """Return 1 for more, -1 for less; numbers of a file may be too large to subtract."""
+    return (new > old) - (new < old)
 
 
 def _told(name: str, before: Any, now: Any) -> str:
@@ -296,7 +305,7 @@ def _metrics(section: str, content: Document) -> Iterator[tuple[str, float | Non
     """Yield each metric with its name, which ends in the target where there may be several."""
     if section == "toolUse":
         for target, totals in content["byTarget"].items():
-            yield from ((f"{name}[{target}]", value) for name, value in totals.items())
+            yield from ((f"{name}[{target}]", value) for name, value in totals.items() if _is_number(value))
     elif section == "discovery":
         for target, scores in by_target(content).items():
             for scope, numbers in {"overall": scores["overall"], **scores["byCategory"]}.items():
@@ -309,8 +318,15 @@ def _numbers(content: Document, path: tuple[str, ...]) -> Iterator[tuple[str, fl
     for key, value in content.items():
         if isinstance(value, Mapping):
             yield from _numbers(value, (*path, key))
-        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        elif _is_number(value):
             yield ".".join((*path, key)), value
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a metric's: null for none, or a number of a size that metrics have."""
+    return value is None or (
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    )
 
 
 def _section_notes(baseline: Document, document: Document) -> Iterator[str]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from pytest_tooleval.measures.target_comparison import TargetComparison
 from pytest_tooleval.measures.text import printable, shorten
 from pytest_tooleval.reports.comparison import CaseChange, CaseKey, Comparison, Kind, MetricChange
+from pytest_tooleval.reports.statistics_summary import difference_line
 from pytest_tooleval.reports.tables import summary_table
 
 MOST_CASES = 20
@@ -25,7 +27,7 @@ _KINDS: dict[Kind, str] = {
 
 
 def comparison_blocks(comparison: Comparison) -> Iterator[Table | Text]:
-    """Yield what is printed: the regressions first, then the other cases, the metrics, what to know of both."""
+    """Yield what is printed: regressions first, then other cases, what to know of both, metrics, statistics."""
     yield Text(_headline(comparison))
     for kind, style in _KINDS.items():
         yield from (Text(printable(line), style=style) for line in _case_lines(comparison.of_kind(kind), kind))
@@ -37,6 +39,12 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Table | Text]:
         yield _metric_table(metrics[:MOST_METRICS])
     if len(metrics) > MOST_METRICS:
         yield Text(f"({len(metrics) - MOST_METRICS} more metrics changed; --tooleval-json FILE holds all)")
+    yield from (difference_line(pair, "the baseline") for pair in comparison.statistics if _is_told(pair))
+
+
+def _is_told(pair: TargetComparison) -> bool:
+    """Whether a target's statistics are news: chance has no part in scripts, nor in a search that is as it was."""
+    return not pair.is_scripted and (pair.family == "tool_use" or pair.primary.discordant > 0)
 
 
 def _headline(comparison: Comparison) -> str:

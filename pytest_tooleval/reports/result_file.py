@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_tooleval.gates.evaluate import GateResult
-from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.tool_use import ToolUseTotals
+from pytest_tooleval.reports.case_record import WORKLOAD_SECTIONS, case_record, workload_record
 from pytest_tooleval.reports.gold_sections import gold_sections
 from pytest_tooleval.reports.result_reader import SCHEMA
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.reports.text_file import why_not_written, write_text
+from pytest_tooleval.reports.whole_run import gate_to_json
 
 _GIT_SECONDS = 5.0
 
@@ -33,20 +34,39 @@ def result_document(result: SuiteResult, root: Path, comparison: Mapping[str, An
         comparison: the section on the change against a baseline, where there is one.
 
     """
+    return document_of(result, datetime.now(UTC).isoformat(timespec="seconds"), _origin(root), comparison)
+
+
+def document_of(
+    result: SuiteResult, generated_at: str, origin: Mapping[str, Any], comparison: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the result file's content of a run that may have been measured elsewhere and before.
+
+    Args:
+        result: the run.
+        generated_at: when, in UTC.
+        origin: `gitCommit`, `host` and `versions`.
+        comparison: the section on the change against a baseline, where there is one.
+
+    """
     sections: dict[str, Any] = {}
     if tool_use := result.of_family("tool_use"):
         by_target = {target: _totals(totals) for target, totals in result.totals().items()}
-        sections["toolUse"] = {"byTarget": by_target, "cases": [_case(measurement) for measurement in tool_use]}
+        sections["toolUse"] = {
+            "byTarget": by_target,
+            "cases": [case_record(measurement) for measurement in tool_use],
+        }
     return {
         "schema": SCHEMA,
-        "generatedAt": datetime.now(UTC).isoformat(timespec="seconds"),
-        "provenance": _provenance(result, root),
+        "generatedAt": generated_at,
+        "provenance": _provenance(result, origin),
         **sections,
-        **gold_sections(result, _case),
+        **gold_sections(result, case_record),
         **({} if comparison is None else {"comparison": comparison}),
         "gates": [_gate(gate) for gate in result.gates],
         "notes": list(result.notes),
         "interrupted": result.interrupted,
+        **_plan(result),
         "verdict": "pass" if result.passed else "fail",
     }
 
@@ -75,11 +95,30 @@ def json_text(document: Mapping[str, Any]) -> str:
     return json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _provenance(result: SuiteResult, root: Path) -> dict[str, Any]:
+def _provenance(result: SuiteResult, origin: Mapping[str, Any]) -> dict[str, Any]:
     known = ("corpusVersion", "model", "semanticRan", "tokenEstimator")
     return {
         "targets": [*result.targets, *result.gold_targets],
         **{key: result.provenance.get(key) for key in known},
+        **origin,
+    }
+
+
+def _plan(result: SuiteResult) -> dict[str, Any]:
+    """Return the section that says of which run this is a part, so that parts can be put together."""
+    if result.whole is None:
+        return {}
+    plan = {
+        **result.whole.to_json(),
+        "selected": result.selected,
+        "gates": [gate_to_json(planned) for planned in result.planned],
+        "workloads": [workload_record(m) for m in result.measurements if m.family in WORKLOAD_SECTIONS],
+    }
+    return {"plan": plan}
+
+
+def _origin(root: Path) -> dict[str, Any]:
+    return {
         "gitCommit": _git_commit(root),
         "host": platform.node(),
         "versions": {
@@ -123,21 +162,6 @@ def _totals(totals: ToolUseTotals) -> dict[str, Any]:
 
 def _whole(number: float | None) -> float | int | None:
     return int(number) if number is not None and number == int(number) else number
-
-
-def _case(measurement: Measurement) -> dict[str, Any]:
-    return {
-        "id": measurement.id,
-        "target": measurement.target,
-        "trial": measurement.trial,
-        "corpus": measurement.corpus,
-        "file": measurement.file,
-        "tags": list(measurement.tags),
-        "verdict": measurement.verdict,
-        "reason": measurement.reason,
-        "deferred": measurement.deferred,
-        **measurement.record,
-    }
 
 
 def _gate(result: GateResult) -> dict[str, Any]:

@@ -32,12 +32,22 @@ def read_result(path: Path) -> dict[str, Any]:
     if version != SCHEMA:
         hint = f"expected {SCHEMA!r}; run the suite again: {_HOW_TO_WRITE}"
         raise ConfigError(f"{path} is a result file of the schema {describe(version)}, {hint}")
-    faults = _RESULT_SCHEMA.faults(value)
+    check_keeps(_RESULT_SCHEMA, path, value)
+    return value
+
+
+def check_keeps(schema: Schema, path: Path, value: Any) -> None:
+    """Refuse a result file that breaks a schema.
+
+    Raises:
+        ConfigError: with the first fault.
+
+    """
+    faults = schema.faults(value)
     if faults:
         place = pointer_text(faults[0].path) or "its top"
         more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
         raise ConfigError(f"{path} is a damaged result file: at {place}: {faults[0].message}{more}")
-    return value
 
 
 def _text(path: Path) -> str:

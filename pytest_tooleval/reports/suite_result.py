@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_tooleval.gates.evaluate import GateResult
+from pytest_tooleval.gates.plan import PlannedGate
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+from pytest_tooleval.reports.whole_run import WholeRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,9 @@ class SuiteResult:
         gold_targets: the names of the searches and brokers, likewise in order.
         left_out: what of the suites the run did not cover, in words; empty when it covered everything.
         provenance: `corpusVersion`, `model`, `semanticRan`, `tokenEstimator`, where gold sets ran.
+        planned: every gate as it was planned, those included that demand nothing or could not be evaluated.
+        whole: the run that this one may be a part of, or None when nobody asked.
+        not_whole: why parts that were put together do not make up their run, else empty.
 
     """
 
@@ -38,6 +43,9 @@ class SuiteResult:
     gold_targets: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    planned: tuple[PlannedGate, ...] = ()
+    whole: WholeRun | None = None
+    not_whole: str = ""
 
     def of_family(self, family: str) -> list[Measurement]:
         """Return the measurements of one family."""
@@ -69,7 +77,7 @@ class SuiteResult:
         """The verdict: gates kept, no miss that no gate decides about, nothing errored, something measured."""
         if self.interrupted or self.nothing_measured or any(gate.failed for gate in self.gates):
             return False
-        if len(self.measurements) < self.selected:
+        if len(self.measurements) < self.selected or self.not_whole:
             return False
         return not any(
             m.verdict == "error" or (m.verdict == "missed" and not m.deferred) for m in self.measurements

@@ -63,6 +63,47 @@ class Finished:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A child that goes on until it is ended, with pipes to its input, output and errors.
+
+    Attributes:
+        process: the child; its pipes are the caller's to use and to close.
+        token: the value of its `MARKER`, which everything that it starts inherits.
+
+    """
+
+    process: subprocess.Popen[bytes]
+    token: str
+
+    def terminate(self) -> None:
+        """Ask the child, and what is in its process group, to end."""
+        _signal_group(self.process, signal.SIGTERM)
+
+    def end(self) -> None:
+        """Kill the child and everything that it started; ended twice is ended once."""
+        if self.token in _running:
+            _end(self.process, self.token)
+            _end_survivors(lambda other: _is_marked(other, self.token), frozenset())
+
+
+def start_service(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Service:
+    """Start a child that goes on until it is ended, at the latest when this process ends in good order.
+
+    It has its own session and exactly `environment` (and `MARKER`). Safe to call from many threads.
+
+    Raises:
+        ToolUnavailableError: no process can be started now: no room for one more process or open file.
+        OSError: the program cannot be run, or not in `cwd`.
+        ValueError: an argument or a variable holds a null character or text that cannot be encoded.
+
+    """
+    token = uuid.uuid4().hex
+    process = _start(arguments, cwd, {**environment, MARKER: token}, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    _running[token] = process
+    return Service(process, token)
+
+
 class BoundedOutput:
     """Text of any length of which the first and the last characters are kept."""
 
@@ -174,15 +215,22 @@ def _share(folder: Path) -> _SharedFolder:
         return shared
 
 
-def _start(arguments: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(
+    arguments: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stderr: int = subprocess.STDOUT,
+) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603 - running what the caller names is the purpose
             arguments,
             cwd=cwd,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
             start_new_session=True,
             bufsize=0,
         )
@@ -234,8 +282,12 @@ def _end(process: subprocess.Popen[bytes], token: str) -> None:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    _signal_group(process, signal.SIGKILL)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, number)
 
 
 def _close(process: subprocess.Popen[bytes], output: BoundedOutput) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from small_broker import CATALOG
 
-from pytest_tooleval.broker.engine import EngineAnswer, EngineRegistry, ReferenceEngine, UserEngine
+from pytest_tooleval.broker.engine import EngineRegistry, ReferenceEngine, UserEngine
+from pytest_tooleval.broker.ranking_reader import EngineAnswer
 from pytest_tooleval.broker.search import ToolSearch
 from pytest_tooleval.cases.catalog import Catalog, CatalogTool
 from pytest_tooleval.errors import ConfigError, InfrastructureError

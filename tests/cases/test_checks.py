@@ -166,3 +166,28 @@ def test_verifiers_that_a_run_can_pass(verifier):
 def test_a_fixture_that_checks_nothing(keys):
     message = "checks nothing: give it 'expected' or a 'verifier', or every run would pass"
     assert list(fixture_faults({"task": "t", **keys})) == [Fault((), message)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"mcp": ["git", "time"]}, []),
+        ({"mcp": ["git"], "tool_permission": {"mcp": "ask", "web": "deny"}}, []),
+        (
+            {"mcp": ["git", {"server": "time"}, {"server": "git", "tools": ["a"]}]},
+            [Fault(("mcp", 2), "the server 'git' stands here twice; name it once, with all its tools")],
+        ),
+        (
+            {"mcp": ["git"], "tool_permission": {"mcp": "deny"}},
+            [
+                Fault(
+                    ("tool_permission", "mcp"),
+                    "'mcp' names servers, and yet their tools are denied; leave out one of the two",
+                )
+            ],
+        ),
+        ({"tool_permission": {"mcp": "deny"}}, []),
+    ],
+)
+def test_servers_of_a_fixture(keys, expected):
+    assert faults(**keys) == expected

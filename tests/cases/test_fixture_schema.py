@@ -9,8 +9,8 @@ from pytest_tooleval.errors import ToolevalError
 
 FIXTURE = Schema("fixture", "fixture")
 KNOWN_KEYS = (
-    "$schema, description, expected, files, git, id, max_turns, mock, pages, tags, task, tool_permission, "
-    "tools_deny, verifier"
+    "$schema, description, expected, files, git, id, max_turns, mcp, mock, pages, tags, task, timeout, "
+    "tool_permission, tools_deny, verifier"
 )
 
 
@@ -40,6 +40,7 @@ def test_a_schema_that_does_not_exist():
         {"task": "t", "expected": [["a"], []], "verifier": {"exact": [["a"]], "_why": "x", "max_calls": 2.0}},
         {"task": "t", "pages": {"https://x.org": {"body": "", "status": 404}, "http://y": "text"}},
         {"task": "t", "tags": ["smoke", "a.b-c+d_1"], "id": "päge 1: ünïcode"},
+        {"task": "t", "mcp": ["git", {"server": "time"}, {"server": "web", "tools": ["get_*", "put"]}]},
         {"task": "t", "mock": [{"text": ""}, {"calls": [{"name": "a"}, {"name": "b", "arguments": "{oops"}]}]},
     ],
 )
@@ -72,6 +73,14 @@ def test_valid_fixtures(value):
             {"verifier": [{"contains": "x"}]},
             ("verifier",),
             'found a list ([{"contains": "x"}]); expected an object',
+        ),
+        ({"mcp": []}, ("mcp",), "is empty ([]) and so says nothing: fill it or leave it out"),
+        ({"mcp": "git"}, ("mcp",), 'found "git"; expected a list'),
+        (
+            {"mcp": [{"servr": "git"}]},
+            ("mcp", 0),
+            'found an object ({"servr": "git"}); expected a server\'s name, or an object with \'server\' and '
+            "'tools' (names or globs of its tools)",
         ),
         (
             {"expected": "grep"},

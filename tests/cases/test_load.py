@@ -11,6 +11,7 @@ from pytest_tooleval.cases.case import (
     Page,
     ScriptedCall,
     ScriptedTurn,
+    ServerUse,
     Source,
     TextCheck,
     ToolUseCase,
@@ -65,6 +66,7 @@ def test_every_key_of_a_fixture(load, tmp_path):
         "verifier": {"no_calls": True, "_why": "y"},
         "tool_permission": {"edit": "ask"},
         "tools_deny": ["web_fetch"],
+        "mcp": ["time", {"server": "git", "tools": ["git_*"]}],
         "tags": ["smoke"],
         "max_turns": 3.0,
         "pages": {
@@ -84,8 +86,9 @@ def test_every_key_of_a_fixture(load, tmp_path):
             git=True,
             expected=(("grep",),),
             verifier=Verifier(no_calls=True),
-            tool_permission={"edit": "ask"},
+            tool_permission={"mcp": "allow", "edit": "ask"},
             tools_deny=("web_fetch",),
+            mcp=(ServerUse("time"), ServerUse("git", ("git_*",))),
             tags=("smoke",),
             max_turns=3,
             pages={"https://x.org": Page("text"), "https://y.org": Page("b", 404, "text/plain")},
@@ -95,6 +98,21 @@ def test_every_key_of_a_fixture(load, tmp_path):
             ),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "permission"),
+    [
+        ({}, {}),
+        ({"mcp": ["git"]}, {"mcp": "allow"}),
+        ({"mcp": ["git"], "tool_permission": {"mcp": "ask"}}, {"mcp": "ask"}),
+        ({"mcp": ["git"], "tool_permission": {"web": "deny"}}, {"mcp": "allow", "web": "deny"}),
+        ({"tool_permission": {"mcp": "deny"}}, {"mcp": "deny"}),
+    ],
+)
+def test_naming_a_server_allows_its_category(load, keys, permission):
+    (case,) = load({"task": "t", "expected": [], **keys})
+    assert case.tool_permission == permission
 
 
 def test_every_key_of_a_verifier(load):

@@ -7,7 +7,8 @@ from statistics import fmean
 
 import pytest
 
-from pytest_tooleval.broker.engine import EngineAnswer, ReferenceEngine
+from pytest_tooleval.broker.engine import ReferenceEngine
+from pytest_tooleval.broker.ranking_reader import EngineAnswer
 from pytest_tooleval.broker.search import ToolSearch
 from pytest_tooleval.cases.case import Source
 from pytest_tooleval.cases.catalog import Catalog, CatalogServer, CatalogTool

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -16,9 +19,11 @@ import pytest
 from loopback import LoopbackServer, Scripted, as_json, unused_port
 
 from pytest_tooleval.errors import ProviderError
+from pytest_tooleval.providers import http
 from pytest_tooleval.providers.account import Account
 from pytest_tooleval.providers.http import Answer, HttpTransport, JsonObject, Patience
 from pytest_tooleval.providers.http_errors import exchange_error
+from pytest_tooleval.providers.provider import TimeLimitError
 
 Serve = Callable[..., LoopbackServer]
 
@@ -28,21 +33,29 @@ NOON = 1_768_478_400.0  # 15 January 2026, 12:00:00 UTC
 
 
 class Talk:
-    """A transport to one URL that records its waits instead of waiting."""
+    """A transport to one URL whose time passes only by waiting, and whose waits are recorded."""
 
-    def __init__(self, url: str, *, retries: int = 4, timeout: float = 5.0, key: str | None = KEY) -> None:
+    def __init__(
+        self, url: str, *, retries: int = 4, timeout: float = 5.0, key: str | None = KEY, **limits: float
+    ) -> None:
         self.slept: list[float] = []
         self.url = url
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
         account = Account("openai", url, "OPENAI_API_KEY", key)
-        self.transport = HttpTransport(account, Patience(timeout, retries, self.slept.append, lambda: NOON))
+        patience = Patience(
+            timeout, retries, self.slept.append, clock=lambda: NOON, monotonic=lambda: sum(self.slept), **limits
+        )
+        self.transport = HttpTransport(account, patience)
+
+    def ask(self, body: JsonObject | None = None, until: float | None = None) -> Answer[JsonObject]:
+        return self.transport.post_json(self.url, self.headers, body or {"q": 1}, lambda answer: answer, until)
 
     def post(self, body: JsonObject | None = None) -> JsonObject:
-        return self.transport.post_json(self.url, self.headers, body or {"q": 1}, lambda answer: answer).value
+        return self.ask(body).value
 
-    def failure(self) -> ProviderError:
+    def failure(self, until: float | None = None) -> ProviderError:
         with pytest.raises(ProviderError) as failed:
-            self.post()
+            self.ask(until=until)
         assert KEY not in str(failed.value)
         assert failed.value.__cause__ is None
         return failed.value
@@ -111,12 +124,12 @@ def test_retries_are_bounded_and_counted(serve: Serve, talk: Any) -> None:
     assert (len(server.asked), len(one.slept)) == (4, 3)
 
 
-def test_backoff_grows_with_jitter_up_to_its_cap(serve: Serve, talk: Any) -> None:
-    one = talk(serve(as_json({}, 500)), retries=9)
+def test_backoff_grows_up_to_its_cap_with_jitter_throughout(serve: Serve, talk: Any) -> None:
+    one = talk(serve(as_json({}, 500)), retries=9, waiting=1000.0)
     one.failure()
-    assert all(low <= wait <= low + 1 for wait, low in zip(one.slept[:6], [0.5, 1, 2, 4, 8, 16], strict=True))
-    assert one.slept[6:] == [30.0, 30.0, 30.0]
-    assert len({wait % 1 for wait in one.slept[:6]}) > 1
+    longest = [1, 2, 4, 8, 16, 30, 30, 30, 30]
+    assert all(most / 2 <= wait <= most for wait, most in zip(one.slept, longest, strict=True))
+    assert len({wait / most for wait, most in zip(one.slept, longest, strict=True)}) == 9
 
 
 @pytest.mark.parametrize(
@@ -124,24 +137,72 @@ def test_backoff_grows_with_jitter_up_to_its_cap(serve: Serve, talk: Any) -> Non
     [
         ("7", 7.0),
         ("1.5", 1.5),
-        ("-3", 0.0),
         ("Thu, 15 Jan 2026 12:00:20 GMT", 20.0),
-        ("Thu, 15 Jan 2026 11:00:00 GMT", 0.0),
-        ("3600", 60.0),
-        ("Fri, 16 Jan 2026 12:00:00 GMT", 60.0),
+        ("61", 60.0),
+        ("180", 60.0),
+        ("Thu, 15 Jan 2026 12:02:00 GMT", 60.0),
     ],
 )
-def test_retry_after_is_kept_to_and_capped(serve: Serve, talk: Any, header: str, wait: float) -> None:
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_retry_after_is_kept_to_with_jitter_and_capped(
+    serve: Serve, talk: Any, status: int, header: str, wait: float
+) -> None:
+    one = talk(serve(as_json({}, status, Retry_After=header), OK))
+    assert one.post() == {"ok": True}
+    (slept,) = one.slept
+    assert wait <= slept <= 1.25 * wait
+
+
+@pytest.mark.parametrize("header", ["0", "-3", "Thu, 15 Jan 2026 11:00:00 GMT"])
+def test_a_time_that_is_over_is_not_waited_for(serve: Serve, talk: Any, header: str) -> None:
     one = talk(serve(as_json({}, 429, Retry_After=header), OK))
     assert one.post() == {"ok": True}
-    assert one.slept == [wait]
+    assert one.slept == []
+
+
+def test_milliseconds_are_more_exact_than_seconds(serve: Serve, talk: Any) -> None:
+    one = talk(serve(as_json({}, 429, Retry_After="1", Retry_After_Ms="200"), OK))
+    assert one.post() == {"ok": True}
+    assert 0.2 <= one.slept[0] <= 0.25
+
+
+def test_a_delay_in_the_body_is_kept_to(serve: Serve, talk: Any) -> None:
+    details = [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure"},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "2.5s"},
+    ]
+    words = "You exceeded your current quota, please check your plan and billing details."
+    error = {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED", "details": details}
+    one = talk(serve(as_json({"error": error}, 429), OK))
+    assert one.post() == {"ok": True}
+    assert 2.5 <= one.slept[0] <= 3.125
+
+
+@pytest.mark.parametrize("header", ["3600", "181", "Fri, 16 Jan 2026 12:00:00 GMT"])
+def test_a_wait_longer_than_all_waiting_is_not_begun(serve: Serve, talk: Any, header: str) -> None:
+    server = serve(as_json({"error": {"message": "daily limit"}}, 429, Retry_After=header), OK)
+    one = talk(server)
+    said = str(one.failure())
+    assert "HTTP 429: daily limit; the server asks to wait " in said
+    assert said.endswith("s, and a request waits 180 s at most (1 attempt)")
+    assert (len(server.asked), one.slept) == (1, [])
+
+
+def test_all_waits_of_a_request_together_are_bounded(serve: Serve, talk: Any) -> None:
+    one = talk(serve(as_json({"error": {"message": "slower"}}, 429, Retry_After="20")), retries=99, waiting=70.0)
+    said = str(one.failure())
+    assert sum(one.slept) <= 70
+    assert len(one.slept) in {2, 3}
+    assert "given up before a wait of " in said
+    assert "a request waits 70 s in all at most" in said
+    assert said.endswith(f"({len(one.slept) + 1} attempts; before: HTTP 429: slower)")
 
 
 @pytest.mark.parametrize("header", ["soon", "9" * 400, "Thu, 15 Jan 99999 12:00:00 GMT"])
 def test_a_useless_retry_after_means_backoff(serve: Serve, talk: Any, header: str) -> None:
     one = talk(serve(as_json({}, 429, Retry_After=header), OK))
     assert one.post() == {"ok": True}
-    assert 0.5 <= one.slept[0] <= 1.5
+    assert 0.5 <= one.slept[0] <= 1.25
 
 
 def test_the_last_retry_after_is_reported(serve: Serve, talk: Any) -> None:
@@ -174,8 +235,29 @@ def test_the_last_retry_after_is_reported(serve: Serve, talk: Any) -> None:
             "HTTP 400: Unsupported.; the server refuses the parameter 'max_tokens' (1 attempt)",
         ),
         (
-            as_json({"error": {"message": "pay first", "code": "insufficient_quota"}}, 429),
+            as_json({"error": {"message": "pay first", "code": "insufficient_quota"}}, 429, Retry_After="1"),
             "HTTP 429: pay first (1 attempt)",
+        ),
+        (
+            as_json({"error": {"message": "over", "type": "billing_error"}}, 429),
+            "HTTP 429: over (1 attempt)",
+        ),
+        (
+            as_json({"error": {"message": "suspended", "type": "exceeded_current_quota_error"}}, 429),
+            "HTTP 429: suspended (1 attempt)",
+        ),
+        (
+            as_json({"error": "Your team has used all available credits or reached its spending limit"}, 429),
+            "HTTP 429: Your team has used all available credits or reached its spending limit (1 attempt)",
+        ),
+        (
+            as_json({"error": {"message": "Insufficient account balance"}}, 503),
+            "HTTP 503: Insufficient account balance (1 attempt)",
+        ),
+        (
+            as_json({"error": "no user query found in messages"}, 500),
+            "HTTP 500: no user query found in messages; the server cut the front of a prompt that is longer than "
+            "its context length (1 attempt)",
         ),
         (
             Scripted(307, headers={"Location": "https://a:b@n.io/v1?token=t"}),
@@ -274,8 +356,29 @@ def test_an_answer_that_the_reader_refuses_is_asked_for_again(serve: Serve, talk
             raise ProviderError("too small", transient=True)
         return int(answer["n"])
 
-    assert one.transport.post_json(one.url, {}, {}, read) == Answer(2, attempts=2)
+    assert one.transport.post_json(one.url, {}, {}, read) == Answer(2, attempts=2, faults=("too small",))
     assert len(one.slept) == 1
+
+
+def test_every_attempt_is_counted_and_its_reason_kept(serve: Serve, talk: Any) -> None:
+    server = serve(as_json({"error": {"message": f"key {KEY}"}}, 500), Scripted(hang_up=True), OK)
+    answer = talk(server).ask()
+    assert answer.attempts == len(server.asked) == 3
+    first, second = answer.faults
+    assert first == "HTTP 500: key [redacted]"
+    assert second.startswith("the connection broke: ")
+
+
+def test_an_error_names_the_reasons_of_the_attempts_before(serve: Serve, talk: Any) -> None:
+    server = serve(as_json({"error": {"message": f"key {KEY}"}}, 500), Scripted(502), Scripted(502), Scripted(503))
+    said = str(talk(server, retries=3).failure())
+    assert said.endswith(": HTTP 503 (4 attempts; before: HTTP 500: key [redacted], HTTP 502)")
+
+
+def test_a_rate_limit_that_names_the_billing_page_is_waited_for(serve: Serve, talk: Any) -> None:
+    words = "Rate limit reached. Need more tokens? Upgrade today at https://host.example/settings/billing"
+    one = talk(serve(as_json({"error": {"message": words, "code": "rate_limit_exceeded"}}, 429), OK))
+    assert one.post() == {"ok": True}
 
 
 def test_an_answer_too_deep_for_the_reader_is_an_error(serve: Serve, talk: Any) -> None:
@@ -350,6 +453,205 @@ def test_every_exception_of_httpx_is_mapped(kind: type[Exception]) -> None:
     assert failed.value.transient is transient
 
 
+# --- limits of time
+
+
+def refused(one: Talk, until: float) -> str:
+    failed = one.failure(until)
+    assert isinstance(failed, TimeLimitError)
+    return str(failed)
+
+
+def test_a_time_limit_that_is_over_sends_nothing(serve: Serve, talk: Any) -> None:
+    server = serve(OK)
+    one = talk(server)
+    assert refused(one, until=0.0) == f"openai: {server.url}: the time limit of the case was reached"
+    assert server.asked == []
+
+
+def test_no_wait_goes_past_the_time_limit(serve: Serve, talk: Any) -> None:
+    server = serve(as_json({"error": {"message": "slower"}}, 429, Retry_After="8"))
+    one = talk(server)
+    said = refused(one, until=15.0)
+    assert "the time limit of the case would be reached by waiting" in said
+    assert said.endswith("(2 attempts; before: HTTP 429: slower)")
+    assert len(server.asked) == 2
+    assert 8 <= sum(one.slept) <= 10
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        Scripted(body=b'{"ok": true}', delay=30),
+        Scripted(body=b'{"ok": true}' + b" " * 6000, drip=0.005),
+        Scripted(body=b'{"ok": true}', header_drip=0.05),
+        Scripted(body=b'{"ok": true}', declared_length=900, stall=30),
+    ],
+    ids=["silent", "dripping body", "dripping headers", "stalled body"],
+)
+def test_no_attempt_goes_past_the_time_limit(serve: Serve, slow: Scripted) -> None:
+    server = serve(slow)
+    transport = HttpTransport(Account("p", server.url), Patience(timeout=60.0))
+    started = time.monotonic()
+    with pytest.raises(TimeLimitError, match=r"the time limit of the case was reached before the answer .*\(1 att"):
+        transport.post_json(server.url, {}, {}, lambda answer: answer, started + 0.3)
+    assert 0.25 < time.monotonic() - started < 1.5
+    transport.close()
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        Scripted(body=b'{"ok": true}', delay=30),
+        Scripted(body=b'{"ok": true}' + b" " * 6000, drip=0.005),
+        Scripted(body=b'{"ok": true}', header_drip=0.05),
+        Scripted(body=b'{"ok": true}', declared_length=900, stall=30),
+    ],
+    ids=["silent", "dripping body", "dripping headers", "stalled body"],
+)
+def test_an_attempt_takes_no_longer_than_its_timeout(serve: Serve, talk: Any, slow: Scripted) -> None:
+    one = talk(serve(slow), timeout=0.3, retries=0)
+    started = time.monotonic()
+    said = str(one.failure())
+    assert 0.25 < time.monotonic() - started < 1.5
+    assert re.search(r"no (whole )?answer within 0\.3 s", said)
+
+
+def test_silence_has_a_limit_of_its_own(serve: Serve, talk: Any) -> None:
+    drips = Scripted(body=b'{"ok": true}' + b" " * 40, drip=0.01)
+    one = talk(serve(drips, Scripted(body=b"", delay=30)), timeout=20.0, silence=0.25, retries=0)
+    assert one.post() == {"ok": True}
+    started = time.monotonic()
+    assert "no answer within 0.25 s (ReadTimeout)" in str(one.failure())
+    assert time.monotonic() - started < 1.5
+
+
+def test_connecting_has_a_limit_of_its_own(talk: Any) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = full.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                one.connect(address)
+        started = time.monotonic()
+        said = str(talk(f"http://127.0.0.1:{address[1]}/v1", timeout=20.0, connect=0.2, retries=0).failure())
+        for one in waiting:
+            one.close()
+    assert "no connection: " in said
+    assert time.monotonic() - started < 2
+
+
+def test_a_connection_that_was_broken_off_is_not_used_again(serve: Serve, talk: Any) -> None:
+    server = serve(Scripted(body=b"{}", delay=0.6), OK, OK)
+    one = talk(server, timeout=0.2)
+    assert one.ask().attempts == 2
+    time.sleep(0.6)
+    assert one.ask().attempts == 1
+
+
+def test_an_answer_without_an_end_is_an_error(serve: Serve, talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LONGEST_BODY", 1024**2)
+    server = serve(Scripted(body=b" " * (2 * 1024**2) + b"{}"))
+    assert "the answer is longer than 1 MiB; check the base URL (1 attempt)" in str(talk(server).failure())
+
+
+def test_closing_ends_a_wait(serve: Serve) -> None:
+    server = serve(as_json({"error": "slow"}, 429, Retry_After="50"))
+    transport = HttpTransport(Account("p", server.url), Patience())
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(transport.post_json, server.url, {}, {}, str)
+        while not server.asked:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        transport.close()
+        with pytest.raises(
+            ProviderError, match=r"the transport was closed .*\(1 attempt; before: HTTP 429: slow\)"
+        ):
+            asked.result(timeout=5)
+
+
+# --- one pause for all
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_a_server_that_asks_one_request_to_wait_is_left_alone_by_all(serve: Serve, status: int) -> None:
+    moments: list[float] = []
+    server = serve(as_json({}, status, Retry_After="0.6"), OK)
+    server.on_request = lambda: moments.append(time.monotonic())
+    transport = HttpTransport(Account("p", server.url), Patience())
+
+    def ask(_: int) -> Answer[JsonObject]:
+        return transport.post_json(server.url, {}, {}, lambda answer: answer)
+
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(ask, 0)
+        while not server.asked:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        others = list(pool.map(ask, range(8)))
+        answers = [first.result(), *others]
+    transport.close()
+    assert [answer.attempts for answer in answers] == [2] + [1] * 8
+    waits = [moment - moments[0] for moment in moments[1:]]
+    assert len(waits) == 9
+    assert min(waits) >= 0.58
+    assert max(waits) < 1.5
+    assert len({round(wait, 3) for wait in waits}) > 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [as_json({}, 500, Retry_After="30"), as_json({}, 503), Scripted(hang_up=True), Scripted(body=b"<html>")],
+    ids=["500", "503 without a time", "hang-up", "html"],
+)
+def test_a_fault_of_one_request_delays_no_other(serve: Serve, talk: Any, answer: Scripted) -> None:
+    one = talk(serve(answer, OK), retries=0)
+    one.failure()
+    assert one.post() == {"ok": True}
+    assert one.slept == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "wait"), [(as_json({}, 429), 0.5), (as_json({}, 529, Retry_After="3"), 3.0)], ids=["429", "529"]
+)
+def test_the_pause_holds_when_the_request_that_met_it_is_given_up(
+    serve: Serve, talk: Any, answer: Scripted, wait: float
+) -> None:
+    one = talk(serve(answer, OK), retries=0)
+    one.failure()
+    assert one.slept == []
+    assert one.post() == {"ok": True}
+    assert wait <= one.slept[0] <= 2.5 * wait
+
+
+@pytest.mark.parametrize("header", ["3600", "181"])
+def test_no_other_request_waits_for_what_is_too_long_for_one(serve: Serve, talk: Any, header: str) -> None:
+    one = talk(serve(as_json({}, 429, Retry_After=header), OK))
+    one.failure()
+    assert one.post() == {"ok": True}
+    assert one.slept == []
+
+
+def test_a_pause_that_grows_is_waited_out(serve: Serve) -> None:
+    slept: list[float] = []
+    transport = HttpTransport(Account("p", "http://h"), Patience(monotonic=lambda: sum(slept), sleep=slept.append))
+    longer = iter([4.0, 9.0])
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        transport._pause.extend(sum(slept) + next(longer, 0))
+
+    transport._sleep = sleep
+    transport._pause.extend(2.0)
+    server = serve(OK)
+    assert transport.post_json(server.url, {}, {}, lambda answer: answer).attempts == 1
+    transport.close()
+    assert [round(low <= wait <= 1.25 * low) for low, wait in zip([2, 4, 9], slept, strict=True)] == [1, 1, 1]
+
+
 def test_an_untrusted_certificate_has_a_hint() -> None:
     error = exchange_error(httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), 5)
     assert "SSL_CERT_FILE" in str(error)
@@ -372,6 +674,7 @@ def test_sixteen_threads_use_a_connection_each_and_close_frees_them(serve: Serve
 
 PROXIED = """
 import json, sys
+from pytest_tooleval.providers import http
 from pytest_tooleval.providers.account import Account
 from pytest_tooleval.providers.http import HttpTransport, Patience
 from pytest_tooleval.errors import ProviderError

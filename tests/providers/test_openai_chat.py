@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Callable
@@ -15,14 +14,13 @@ from pytest_tooleval.providers.account import Account
 from pytest_tooleval.providers.dialect import DialectProvider
 from pytest_tooleval.providers.http import HttpTransport, Patience
 from pytest_tooleval.providers.openai_chat import (
-    ChatQuirks,
     OpenAIChat,
     build_request,
     limit_parameter,
     parse_reply,
 )
-from pytest_tooleval.providers.provider import ChatRequest, Sampling, ToolSpec
-from pytest_tooleval.providers.wire import object_schema
+from pytest_tooleval.providers.presets import ChatQuirks
+from pytest_tooleval.providers.provider import ChatRequest, Sampling, ToolChoice, ToolSpec
 from pytest_tooleval.transcript import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 
 Serve = Callable[..., LoopbackServer]
@@ -36,7 +34,7 @@ def wire_call(arguments: Any = "{}", name: str = "grep", **rest: Any) -> dict[st
 
 
 def parse(message: dict[str, Any], finish: Any = "stop", **rest: Any) -> AssistantMessage:
-    return parse_reply(chat_answer(message, finish, **rest), ASK)
+    return parse_reply(chat_answer(message, finish, **rest), ASK, ChatQuirks())
 
 
 def sent_messages(*messages: Message, quirks: ChatQuirks | None = None) -> list[dict[str, Any]]:
@@ -106,30 +104,50 @@ def test_unset_settings_are_not_sent() -> None:
     ],
 )
 def test_the_name_of_the_output_limit(url: str, parameter: str) -> None:
-    quirks = ChatQuirks(limit_parameter=limit_parameter(Account("openai", url)))
+    quirks = ChatQuirks(limit_parameter=limit_parameter(Account("openai", url), ChatQuirks()))
     request = ChatRequest("", [UserMessage("Hi")], sampling=Sampling(max_output_tokens=9))
     body = build_request(request, "m", quirks)
     assert {key: value for key, value in body.items() if key.startswith("max_")} == {parameter: 9}
 
 
+def test_another_server_may_have_its_own_name_for_the_output_limit() -> None:
+    quirks = ChatQuirks(limit_parameter="max_completion_tokens")
+    assert (
+        limit_parameter(Account("azure", "https://me.openai.azure.com/openai/v1"), quirks)
+        == "max_completion_tokens"
+    )
+
+
 @pytest.mark.parametrize(
-    ("schema", "sent"),
+    ("quirks", "choice", "sent"),
     [
-        ({}, {"type": "object", "properties": {}}),
-        (None, {"type": "object", "properties": {}}),
-        ({"type": "object"}, {"type": "object", "properties": {}}),
-        ({"type": None, "properties": None}, {"type": "object", "properties": {}}),
-        (
-            {"properties": {"a": {}}, "required": ["a"]},
-            {"type": "object", "properties": {"a": {}}, "required": ["a"]},
-        ),
-        ({"additionalProperties": False}, {"type": "object", "properties": {}, "additionalProperties": False}),
+        (ChatQuirks(), "auto", {"tool_choice": "auto", "seed": 3}),
+        (ChatQuirks(tool_choices={"auto": None}), "auto", {"seed": 3}),
+        (ChatQuirks(tool_choices={"auto": None}), "required", {"tool_choice": "required", "seed": 3}),
+        (ChatQuirks(tool_choices={"required": "any"}), "required", {"tool_choice": "any", "seed": 3}),
+        (ChatQuirks(tool_choices={"required": "any"}), "none", {"tool_choice": "none", "seed": 3}),
+        (ChatQuirks(seed_parameter="random_seed"), "auto", {"tool_choice": "auto", "random_seed": 3}),
+        (ChatQuirks(seed_parameter=""), "auto", {"tool_choice": "auto"}),
     ],
 )
-def test_a_schema_has_type_and_properties(schema: Any, sent: dict[str, Any]) -> None:
-    before = copy.deepcopy(schema)
-    assert object_schema(schema) == sent
-    assert schema == before
+def test_choice_and_seed_are_spelled_as_the_server_knows_them(
+    quirks: ChatQuirks, choice: ToolChoice, sent: dict[str, Any]
+) -> None:
+    request = ChatRequest("", [UserMessage("Hi")], [GREP], Sampling(choice, seed=3))
+    body = build_request(request, "m", quirks)
+    assert {key: value for key, value in body.items() if key not in ("model", "messages", "tools")} == sent
+
+
+@pytest.mark.parametrize(
+    ("key", "quirks", "headers"),
+    [
+        ("k-1", ChatQuirks(), {"Authorization": "Bearer k-1"}),
+        ("k-1", ChatQuirks(key_header="api-key"), {"api-key": "k-1"}),
+        (None, ChatQuirks(key_header="api-key"), {}),
+    ],
+)
+def test_the_header_of_the_key(key: str | None, quirks: ChatQuirks, headers: dict[str, str]) -> None:
+    assert OpenAIChat("m", Account("p", "http://h/v1", "K", key), quirks).headers == headers
 
 
 @pytest.mark.parametrize(
@@ -166,14 +184,6 @@ def test_arguments_are_echoed_encoded_once(raw: Any, sent: str) -> None:
     assert message["tool_calls"][0]["function"]["arguments"] == sent
 
 
-@pytest.mark.parametrize(
-    ("name", "sent"), [("grep", "grep"), ("web search!", "web_search_"), ("", "_"), ("a" * 80, "a" * 64)]
-)
-def test_an_invented_name_is_echoed_in_letters_that_servers_take(name: str, sent: str) -> None:
-    (message,) = sent_messages(AssistantMessage(calls=(ToolCall("a", name, {}),)))
-    assert message["tool_calls"][0]["function"]["name"] == sent
-
-
 REASONING = {
     "reasoning_content": "first I look",
     "reasoning": "",
@@ -187,8 +197,15 @@ def test_reasoning_and_signatures_go_back_where_they_came_from() -> None:
     reply = parse(message, "tool_calls")
     assert reply.opaque == REASONING
     assert sent_messages(reply) == [message]
-    (without,) = sent_messages(reply, quirks=ChatQuirks(echo_reasoning=False))
+    assert sent_messages(reply, quirks=ChatQuirks(echo_reasoning="beside_calls")) == [message]
+    (without,) = sent_messages(reply, quirks=ChatQuirks(echo_reasoning="never"))
     assert without == {"role": "assistant", "content": None, "tool_calls": [signed]}
+
+
+def test_reasoning_beside_an_answer_can_be_left_out() -> None:
+    answer = parse({"content": "Done.", "reasoning_content": "so"})
+    (sent,) = sent_messages(answer, quirks=ChatQuirks(echo_reasoning="beside_calls"))
+    assert sent == {"role": "assistant", "content": "Done."}
 
 
 def test_absent_reasoning_is_not_sent() -> None:
@@ -289,12 +306,24 @@ def test_ids_are_unique_in_the_reply_and_the_conversation() -> None:
     earlier = parse({"tool_calls": [wire_call(id="run:0")]})
     request = ChatRequest("", [UserMessage("t"), earlier], [GREP])
     calls = [wire_call(id=given) for given in ("run:0", "run:1", "run:1", "", None)] + [wire_call()]
-    reply = parse_reply(chat_answer({"tool_calls": calls}), request)
+    reply = parse_reply(chat_answer({"tool_calls": calls}), request, ChatQuirks())
     ids = [call.id for call in reply.calls]
     assert ids[1] == "run:1"
     assert len({"run:0", *ids}) == 7
     assert all(re.fullmatch(r"[A-Za-z0-9]{9}", ids[place]) for place in (0, 2, 3, 4, 5))
-    assert parse_reply(chat_answer({"tool_calls": calls}), request) == reply
+    assert parse_reply(chat_answer({"tool_calls": calls}), request, ChatQuirks()) == reply
+
+
+def test_ids_that_a_server_would_not_take_back_are_replaced() -> None:
+    calls = [wire_call(id=given) for given in ("chatcmpl-tool-1", "abcDEF123", "abcDEF12_")]
+    answer = chat_answer({"tool_calls": calls})
+    first, second, third = (
+        call.id for call in parse_reply(answer, ASK, ChatQuirks(call_ids="[a-zA-Z0-9]{9}")).calls
+    )
+    assert second == "abcDEF123"
+    assert re.fullmatch(r"[a-zA-Z0-9]{9}", first)
+    assert re.fullmatch(r"[a-zA-Z0-9]{9}", third)
+    assert len({first, second, third}) == 3
 
 
 def test_a_namespace_before_an_offered_name_is_removed() -> None:
@@ -374,7 +403,7 @@ def test_absent_usage_is_unknown() -> None:
 )
 def test_answers_that_are_none(body: dict[str, Any], transient: bool, said: str) -> None:
     with pytest.raises(ProviderError, match=said) as failed:
-        parse_reply(body, ASK)
+        parse_reply(body, ASK, ChatQuirks())
     assert failed.value.transient is transient
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from pytest_tooleval.providers.wire import (
     CallIds,
+    broken,
     decode_arguments,
     encode_arguments,
     is_double_encoded,
     made_id,
     offered_name,
+    token_count,
     well_formed,
 )
 from pytest_tooleval.transcript import AssistantMessage, ToolCall
@@ -93,6 +95,35 @@ def test_new_ids_are_kept_and_others_made() -> None:
     assert len({*taken, "run:0"}) == len(given) + 1
     made = taken[:1] + taken[2:6] + taken[7:]
     assert all(re.fullmatch(r"[A-Za-z0-9]{9}", one) for one in made)
+
+
+def test_an_id_that_would_not_be_taken_back_is_replaced() -> None:
+    ids = CallIds([], re.compile(r"[a-z]+-[0-9]"))
+    assert [ids.take("ab-1"), ids.take("ab-12"), ids.take("ab-1")] == ["ab-1", made_id(0, 1), made_id(0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "number"),
+    [
+        ({"n": 7}, 7),
+        ({"n": 7.0}, 7),
+        ({"n": 0}, 0),
+        ({"n": True}, None),
+        ({"n": -1}, None),
+        ({"n": "7"}, None),
+        ({"n": float("nan")}, None),
+        ({"n": float("inf")}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_number_of_tokens(counts: Any, number: int | None) -> None:
+    assert token_count(counts, "n") == number
+
+
+def test_a_broken_answer_may_be_sound_the_next_time() -> None:
+    error = broken("it has no end")
+    assert (str(error), error.transient) == ("the answer breaks the protocol: it has no end", True)
 
 
 def test_made_ids_are_the_same_again_and_differ_between_turns() -> None:

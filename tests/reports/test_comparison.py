@@ -213,7 +213,9 @@ def test_the_section_of_the_result_file():
     before = tool_use(case("a"), case("b", "missed"), case("gone"))
     now = tool_use(case("a", "missed", accuracy=0.0), case("b"), case("new"))
     key = {"family": "tool_use", "file": "evals/fixtures/a.json", "target": "m", "trial": 1}
-    assert comparison_section(compare(before, now), before, "base.json") == {
+    section = comparison_section(compare(before, now), before, "base.json")
+    assert [pair["target"] for pair in section.pop("statistics")] == ["m"]
+    assert section == {
         "baseline": {"file": "base.json", "generatedAt": "2026-01-02T03:04:05+00:00", "gitCommit": "abc"},
         "compared": 2,
         "same": 0,
@@ -264,6 +266,8 @@ def test_the_summary_names_regressions_first_and_every_case_of_one_run_only():
         "metric                          baseline now change\n"
         "discovery.overall.top1[lexical]     0.75 0.5  -0.25\n"
         "discovery.lexical.top1[lexical]     0.75 0.5  -0.25\n"
+        "lexical against the baseline: top-1 +0.00 (95 % CI -0.64 to +0.64, p 1.00), 3 of 5 cases, "
+        "no difference shown; so few cases can show none\n"
     )
 
 

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +18,8 @@ class Scripted:
     """One answer: status, headers and body; or a fault.
 
     `declared_length` lies about the body's length, `delay` is seconds before the first byte,
-    `drip` seconds between single bytes, `hang_up` closes the connection without a word.
+    `drip` seconds between single bytes of the body and `header_drip` between those of the headers,
+    `stall` seconds of silence after the body, `hang_up` closes the connection without a word.
     """
 
     status: int = 200
@@ -27,6 +28,8 @@ class Scripted:
     declared_length: int | None = None
     delay: float = 0.0
     drip: float = 0.0
+    header_drip: float = 0.0
+    stall: float = 0.0
     hang_up: bool = False
 
 
@@ -53,6 +56,8 @@ class LoopbackServer(ThreadingHTTPServer):
         self.asked: list[Asked] = []
         self.connections = 0
         self.lock = threading.Lock()
+        self.stopped = threading.Event()
+        self.on_request: Callable[[], None] = lambda: None
 
     @property
     def url(self) -> str:
@@ -68,6 +73,7 @@ class LoopbackServer(ThreadingHTTPServer):
     def next_answer(self, asked: Asked) -> Scripted:
         """Return the next answer; the last one is repeated for ever."""
         with self.lock:
+            self.on_request()
             self.asked.append(asked)
             return self.script.pop(0) if len(self.script) > 1 else self.script[0]
 
@@ -81,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         answer = self.server.next_answer(Asked(self.path, headers, json.loads(raw)))
-        time.sleep(answer.delay)
+        self.server.stopped.wait(answer.delay)
         if answer.hang_up:
             self.close_connection = True
             return
@@ -93,17 +99,21 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(length))
+        if answer.header_drip:
+            self._drip(b"X-Padding: " + b"x" * 600 + b"\r\n", answer.header_drip)
         self.end_headers()
-        self._send_body(answer)
+        if answer.drip:
+            self._drip(answer.body, answer.drip)
+        else:
+            self.wfile.write(answer.body)
+        self.server.stopped.wait(answer.stall)
         self.close_connection = length != len(answer.body)
 
-    def _send_body(self, answer: Scripted) -> None:
-        if not answer.drip:
-            self.wfile.write(answer.body)
-            return
-        for byte in answer.body:
+    def _drip(self, sent: bytes, seconds: float) -> None:
+        self.flush_headers()
+        for byte in sent:
             self.wfile.write(bytes([byte]))
-            time.sleep(answer.drip)
+            time.sleep(seconds)
 
     def log_message(self, *args: Any, **named: Any) -> None:
         """Stay silent."""
@@ -117,6 +127,7 @@ def serving(*script: Scripted) -> Iterator[LoopbackServer]:
     try:
         yield server
     finally:
+        server.stopped.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +20,7 @@ from pytest_tooleval.interruption import interrupt_processes
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.run_plan import RunPlan
-from pytest_tooleval.session import MEASUREMENT_ATTRIBUTE, PLAN_ATTRIBUTE, PLAN_KEY, EvalSession
+from pytest_tooleval.session import LEDGER_KEY, MEASUREMENT_ATTRIBUTE, PLAN_ATTRIBUTE, PLAN_KEY, EvalSession
 from pytest_tooleval.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Controller:
         self._baseline = _read_baseline(settings)
         self._comparison: Comparison | None = None
         self._file_lines: tuple[str, ...] = ()
+        self._ledger_folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def _plan(self) -> RunPlan:
@@ -75,6 +78,20 @@ class Controller:
     def pytest_keyboard_interrupt(self) -> None:
         """Pass the interruption on, in case that only this process was told."""
         interrupt_processes(self._workers.values())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker the file in which all of them note what they spend, where something limits that."""
+        if self._settings.max_tokens is None and self._settings.max_cost is None:
+            return
+        if self._ledger_folder is None:
+            self._ledger_folder = tempfile.TemporaryDirectory(prefix="tooleval-spent-")
+        node.workerinput[LEDGER_KEY] = str(Path(self._ledger_folder.name) / "spent.jsonl")
+
+    def pytest_unconfigure(self) -> None:
+        """Remove what the workers shared."""
+        if self._ledger_folder is not None:
+            self._ledger_folder.cleanup()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -19,10 +19,13 @@ from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.registry import FixtureRegistry
 from pytest_tooleval.cases.suite import Case, Suite, SuiteCase, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
+from pytest_tooleval.families.budget import Budget, check_prices
+from pytest_tooleval.families.first_call import FirstCallTarget
 from pytest_tooleval.families.names import BROKER, HYBRID, LEXICAL
 from pytest_tooleval.families.target import Target as FamilyTarget
 from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
+from pytest_tooleval.measures.cost import Billing
 from pytest_tooleval.options import FAMILIES
 from pytest_tooleval.providers.presets import ProviderRegistry
 from pytest_tooleval.providers.provider import Provider, Sampling
@@ -181,9 +184,13 @@ def load_environment(
         seconds=settings.timeout,
         stop=shared.stop,
     )
+    make_target = FirstCallTarget if settings.first_call else ToolUseTarget
     return SuiteEnvironment(
         suite=suite,
-        models=tuple(ToolUseTarget(name, provider, runner) for name, provider in open_providers(hook, settings)),
+        models=tuple(
+            make_target(target.name, provider, runner, billing_of(target))
+            for target, provider in open_providers(hook, settings)
+        ),
         engines=settings.engine_names,
         gold=_gold_settings(suite, config, hook, settings),
         tools=tools,
@@ -229,8 +236,30 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
     )
 
 
-def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[str, Provider]]:
-    """Yield name and opened provider of every model.
+def billing_of(target: Target) -> Billing:
+    """Return who bills a target's tokens."""
+    return Billing(target.provider, target.settings.model, target.settings.url)
+
+
+def open_budget(settings: Settings, ledger: Path | None) -> Budget:
+    """Return what the run may spend.
+
+    Args:
+        settings: the options.
+        ledger: the file in which the processes of the run note what they spend, None where there is only one.
+
+    Raises:
+        ConfigError: the cost is limited, and the price of a target is not known.
+
+    """
+    unbilled: frozenset[str] = frozenset()
+    if settings.max_cost is not None:
+        unbilled = check_prices((target.name, billing_of(target)) for target in targets_of(settings))
+    return Budget(settings.max_tokens, settings.max_cost, unbilled, ledger)
+
+
+def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[Target, Provider]]:
+    """Yield every target with its opened provider.
 
     Raises:
         ConfigError: a provider is unknown, or its key, model or URL is missing or wrong.
@@ -239,7 +268,7 @@ def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[str, Provide
     registry = ProviderRegistry()
     hook.pytest_tooleval_register_providers(providers=registry)
     for target in targets_of(settings):
-        yield target.name, registry.open(target.provider, target.settings)
+        yield target, registry.open(target.provider, target.settings)
 
 
 def _global_fixtures() -> FixtureRegistry:

@@ -12,6 +12,7 @@ from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.cases.suite import Case, SuiteCase
 from pytest_tooleval.environment import SuiteEnvironment, relative_to_root
 from pytest_tooleval.errors import InfrastructureError
+from pytest_tooleval.families.budget import Budget
 from pytest_tooleval.families.target import Target
 from pytest_tooleval.families.tool_use import ToolUseTarget
 from pytest_tooleval.measures.measurement import Measurement, Verdict
@@ -142,6 +143,13 @@ Measure: TypeAlias = Callable[[CaseItem], CaseOutcome]
 def measure(item: CaseItem) -> CaseOutcome:
     """Measure an item, in whatever thread; raises what its target raises."""
     return item.target.measure(item.found.case, item.trial)
+
+
+def measure_within(budget: Budget, item: CaseItem) -> CaseOutcome:
+    """Measure an item where the budget allows it: gold rows cost nothing."""
+    if item.is_gold:
+        return measure(item)
+    return budget.measured(item.target.name, lambda: measure(item))
 
 
 def _explanation(case: Case, record: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from pytest_tooleval.environment import (
     SuiteEnvironment,
     check_targets_early,
     load_environment,
+    open_budget,
     relative_to_root,
 )
-from pytest_tooleval.errors import nearest
+from pytest_tooleval.errors import ConfigError, nearest
+from pytest_tooleval.families.budget import Budget
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
 from pytest_tooleval.interruption import interrupted_by_signals, interrupted_once
-from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError, measure
+from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError, measure_within
 from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.verify import passes_idle
@@ -39,6 +42,7 @@ PLAN_KEY = "tooleval"
 NOT_MEASURED = "not measured: "
 _LAST_SECONDS = 1.0
 MEASUREMENT_ATTRIBUTE = "tooleval"
+LEDGER_KEY = "tooleval_ledger"
 PLAN_ATTRIBUTE = "tooleval_plan"
 
 
@@ -53,12 +57,21 @@ def start(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if not is_worker and given_on_command_line(config, "provider", "compare"):
         check_targets_early(config, settings)
-    session = EvalSession(config, settings)
+    session = EvalSession(config, settings, _budget(config, settings))
     config.pluginmanager.register(session, "tooleval-session")
     if not is_worker:
         from pytest_tooleval.controller import Controller
 
         config.pluginmanager.register(Controller(config, settings, session), "tooleval-controller")
+
+
+def _budget(config: pytest.Config, settings: Settings) -> Budget:
+    workerinput: dict[str, Any] = getattr(config, "workerinput", {})
+    ledger = workerinput.get(LEDGER_KEY)
+    try:
+        return open_budget(settings, Path(ledger) if ledger else None)
+    except ConfigError as error:
+        raise pytest.UsageError(f"tooleval: {error}") from None
 
 
 class EvalSession:
@@ -69,7 +82,7 @@ class EvalSession:
 
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+    def __init__(self, config: pytest.Config, settings: Settings, budget: Budget) -> None:
         self.plan: RunPlan | None = None
         self._plan_sent = False
         self._is_worker = hasattr(config, "workerinput")
@@ -77,7 +90,7 @@ class EvalSession:
         self._settings = settings
         self._worktrees = WorktreeRoot()
         stop = threading.Event()
-        self._turns = Turns(settings.concurrency, measure, stop)
+        self._turns = Turns(settings.concurrency, partial(measure_within, budget), stop)
         self._shared = SharedParts(self._worktrees, self._turns.outcome_of, stop)
         self._environments: dict[Path, SuiteEnvironment] = {}
         self._case_folders: dict[Path, SuiteEnvironment] = {}
@@ -144,6 +157,8 @@ class EvalSession:
             yield f"{len(items)} of {whole} items selected"
         if given_on_command_line(self._config, "family"):
             yield f"only {', '.join(self._settings.family)} was asked for"
+        if self._settings.first_call:
+            yield "only first calls were asked for"
         if any(environment.suite.faults for environment in self._environments.values()):
             yield "files could not be loaded"
         named = given_on_command_line(self._config, "suites") or self._config.getini("tooleval_suites")

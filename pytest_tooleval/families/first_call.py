@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pytest_tooleval.agent.first_call import ask_once
 from pytest_tooleval.agent.time_limit import TimeLimit
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.families.tool_use import ToolUseResult, ToolUseTarget, record
+from pytest_tooleval.families.tool_use import ToolUseResult, ToolUseTarget, case_hints
 from pytest_tooleval.measures.first_call import (
     FirstTurn,
     first_turn_accuracy,
@@ -16,6 +16,7 @@ from pytest_tooleval.measures.first_call import (
 )
 from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.measures.verify import Behaviour, CalledTool, Mismatch
+from pytest_tooleval.tools.registry import Offer
 from pytest_tooleval.transcript import Run
 
 TIER = "first_call"
@@ -34,22 +35,24 @@ class FirstCallTarget(ToolUseTarget):
         """Ask the model once, and judge what it would do first."""
         runner = self.runner
         limit = TimeLimit(runner.time_limit(case), runner.stop)
-        run = ask_once(case, self.provider, runner.tools.offer_for(case), runner.settings, limit)
-        return _outcome(case, run)
+        offer = runner.tools.offer_for(case)
+        run = ask_once(case, self.provider, offer, runner.settings, limit)
+        return self._outcome(case, run, offer)
 
-
-def _outcome(case: ToolUseCase, run: Run) -> CaseOutcome:
-    turn = _judge(case, run)
-    result = ToolUseResult(run, turn.mismatches, first_turn_accuracy(case.expected, run.names))
-    fields = record(case, result) | {"tier": TIER, "notJudged": list(turn.not_judged)}
-    ended = run.status in {"ok", "truncated"}
-    nothing_decided = ended and not turn.judged and not turn.mismatches
-    return CaseOutcome(
-        passed=result.passed,
-        record=fields,
-        error="" if ended else run.detail,
-        skipped=_nothing_decided(turn.not_judged) if nothing_decided else "",
-    )
+    def _outcome(self, case: ToolUseCase, run: Run, offer: Offer) -> CaseOutcome:
+        turn = _judge(case, run)
+        hints = tuple(case_hints(case, offer)) if turn.mismatches else ()
+        accuracy = first_turn_accuracy(case.expected, run.names)
+        result = ToolUseResult(run, turn.mismatches, accuracy, hints=hints)
+        fields = self.record(case, result) | {"tier": TIER, "notJudged": list(turn.not_judged)}
+        ended = run.status in {"ok", "truncated"}
+        nothing_decided = ended and not turn.judged and not turn.mismatches
+        return CaseOutcome(
+            passed=result.passed,
+            record=fields,
+            error="" if ended else run.detail,
+            skipped=_nothing_decided(turn.not_judged) if nothing_decided else "",
+        )
 
 
 def _judge(case: ToolUseCase, run: Run) -> FirstTurn:

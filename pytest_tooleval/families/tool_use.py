@@ -16,6 +16,8 @@ from pytest_tooleval.agent.time_limit import TimeLimit
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import WorktreeError, nearest
+from pytest_tooleval.measures.confusion import expected_sequences
+from pytest_tooleval.measures.cost import Billing, run_cost
 from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.measures.tool_use import count_errors, redundant_calls
 from pytest_tooleval.measures.verify import (
@@ -101,7 +103,7 @@ class ToolUseRunner:
         except WorktreeError as error:
             return ToolUseResult(Run("error", detail=str(error)))
         result = _judge(case, run, behaviour, kept)
-        return result if result.passed else replace(result, hints=tuple(_hints(case, offer)))
+        return result if result.passed else replace(result, hints=tuple(case_hints(case, offer)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class ToolUseTarget:
     name: str
     provider: Provider
     runner: ToolUseRunner
+    billing: Billing | None = None
 
     @property
     def is_scripted(self) -> bool:
@@ -130,7 +133,12 @@ class ToolUseTarget:
         result = self.runner.run(case, self.provider)
         ended = result.run.status in {"ok", "truncated"}
         error = "" if ended else result.run.detail
-        return CaseOutcome(result.passed, record(case, result), error, result.worktree)
+        return CaseOutcome(result.passed, self.record(case, result), error, result.worktree)
+
+    def record(self, case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
+        """Return the fields of a case in the result file, what it cost included."""
+        cost = None if self.billing is None else run_cost(self.billing, result.run)
+        return {**record(case, result), "cost": cost}
 
     def close(self) -> None:
         """Release the provider's connections."""
@@ -149,7 +157,7 @@ def _judge(case: ToolUseCase, run: Run, behaviour: Behaviour, kept: str) -> Tool
     return ToolUseResult(run, tuple(mismatches), accuracy(case.expected, behaviour.names), kept)
 
 
-def _hints(case: ToolUseCase, offer: Offer) -> Iterator[str]:
+def case_hints(case: ToolUseCase, offer: Offer) -> Iterator[str]:
     """Yield a line for each tool that the case demands and does not offer."""
     for name in demanded_tools(case):
         if name in offer.denied:
@@ -181,6 +189,7 @@ def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
         "turns": run.turns,
         "attempts": run.attempts,
         "names": list(run.names),
+        "expectedNames": expected_sequences(case),
         "trace": [_trace_entry(entry) for entry in run.trace],
         "answer": run.answer,
         "checks": count_checks(case),
@@ -209,6 +218,6 @@ def _trace_entry(entry: TraceEntry) -> dict[str, Any]:
         shown["rawArguments"] = call.raw_arguments
     if call.raw_name and call.raw_name != call.name:
         shown["rawName"] = call.raw_name
-    if entry.outcome != "ok":
+    if entry.failed:
         shown["result"] = entry.result[:500]
     return shown

@@ -34,6 +34,7 @@ def failure_text(case: ToolUseCase, record: Mapping[str, Any]) -> str:
         "what happened": list(_happened(record)),
         "mismatches": [f"{mismatch['kind']}: {mismatch['what']}" for mismatch in record["mismatches"]],
         "answer": [shorten(record["answer"], _ANSWER_CHARS) or "(none)"],
+        "not judged from the first turn": record.get("notJudged", ()),
         "notes": record["notes"],
     }
     lines = [shorten(headline, 400)]

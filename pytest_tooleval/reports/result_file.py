@@ -16,6 +16,8 @@ from typing import Any
 from pytest_tooleval.gates.evaluate import GateResult
 from pytest_tooleval.measures.tool_use import ToolUseTotals
 from pytest_tooleval.reports.case_record import WORKLOAD_SECTIONS, case_record, workload_record
+from pytest_tooleval.reports.confusion_summary import confusion_section
+from pytest_tooleval.reports.cost_summary import cost_fields
 from pytest_tooleval.reports.gold_sections import gold_sections
 from pytest_tooleval.reports.result_reader import SCHEMA
 from pytest_tooleval.reports.suite_result import SuiteResult
@@ -51,9 +53,12 @@ def document_of(
     """
     sections: dict[str, Any] = {}
     if tool_use := result.of_family("tool_use"):
-        by_target = {target: _totals(totals) for target, totals in result.totals().items()}
+        by_target = {
+            target: _totals(totals) | cost_fields(result, target) for target, totals in result.totals().items()
+        }
         sections["toolUse"] = {
             "byTarget": by_target,
+            "confusion": confusion_section(result),
             "cases": [case_record(measurement) for measurement in tool_use],
         }
     return {

@@ -11,6 +11,8 @@ from pytest_tooleval.gates.evaluate import GateResult, shown_apart
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
+from pytest_tooleval.reports.confusion_summary import confusion_blocks
+from pytest_tooleval.reports.cost_summary import cost_lines, cost_rows
 from pytest_tooleval.reports.gold_summary import gold_blocks, gold_notes
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.reports.tables import share_text, summary_console, summary_table, without_trailing_blanks
@@ -61,7 +63,10 @@ def tool_use_blocks(result: SuiteResult) -> Iterator[Table | Text]:
         yield Text(printable(line))
     if len(result.targets) > 1:
         yield Text()
-        yield _side_by_side(result.totals())
+        yield _side_by_side(result)
+    else:
+        yield from map(Text, cost_lines(result))
+    yield from confusion_blocks(result)
 
 
 def _case_table(result: SuiteResult) -> Table:
@@ -140,7 +145,8 @@ def _count(number: float | None) -> str:
     return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
 
 
-def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
+def _side_by_side(result: SuiteResult) -> Table:
+    totals = result.totals()
     table = summary_table("metric", *totals, text=frozenset({"metric"}))
     rows: tuple[tuple[str, Iterable[str]], ...] = (
         ("measured", (f"{t.measured} of {t.n}" for t in totals.values())),
@@ -151,6 +157,7 @@ def _side_by_side(totals: dict[str, ToolUseTotals]) -> Table:
         ("errors", (_count(t.errors) for t in totals.values())),
         ("tokens", (_count(t.tokens) for t in totals.values())),
         ("seconds", ("-" if t.seconds is None else f"{t.seconds:.2f}" for t in totals.values())),
+        *cost_rows(result),
     )
     for name, values in rows:
         table.add_row(name, *values)
@@ -183,6 +190,8 @@ def _gate_row(gate: GateResult) -> tuple[str, str, str, Text]:
 def _notes(result: SuiteResult) -> Iterator[str]:
     if "mock" in result.targets:
         yield f"note: {_MOCK_NOTE}"
+    if any(measurement.record.get("tier") == "first_call" for measurement in result.measurements):
+        yield "note: only first calls were asked for: no tool was run"
     if result.nothing_measured:
         yield result.nothing_measured
     else:

@@ -74,7 +74,7 @@ def test_valid_fixtures(value):
             ("verifier",),
             'found a list ([{"contains": "x"}]); expected an object',
         ),
-        ({"mcp": []}, ("mcp",), "is empty ([]) and so says nothing: fill it or leave it out"),
+        ({"mcp": []}, ("mcp",), "is empty (a list ([])) and so says nothing: fill it or leave it out"),
         ({"mcp": "git"}, ("mcp",), 'found "git"; expected a list'),
         (
             {"mcp": [{"servr": "git"}]},

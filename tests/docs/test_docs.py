@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import sys
@@ -43,11 +44,18 @@ from pytest_tooleval.broker.decision import Limits
 from pytest_tooleval.broker.embedders.registry import EmbedderRegistry, register_builtin_embedders
 from pytest_tooleval.broker.envelope import ERROR_TYPES
 from pytest_tooleval.broker.lexical import FIELD_WEIGHTS, K1, B
+from pytest_tooleval.broker.lint import RULES, TOKEN_BUDGET
+from pytest_tooleval.broker.mapping import load_mapping
+from pytest_tooleval.broker.near_duplicates import LEAST_SIMILARITY
+from pytest_tooleval.broker.provider_rules import MOST_DESCRIPTION, NAME_PATTERNS
 from pytest_tooleval.broker.surface import OPERATIONS
+from pytest_tooleval.cases.catalog import load_catalogs
 from pytest_tooleval.cases.matcher import MATCHER_NAMES
 from pytest_tooleval.cases.schema import schema_text
 from pytest_tooleval.cli.init import suite_files
 from pytest_tooleval.cli.main import COMMANDS
+from pytest_tooleval.families.remote_session import parse_broker
+from pytest_tooleval.families.remote_targets import RemoteEngine
 from pytest_tooleval.gates.thresholds import _TOOL_USE_KEYS as GATE_KEYS
 from pytest_tooleval.measures.gold import GOLD_METRICS
 from pytest_tooleval.measures.matching import ABSENT, equal, matches
@@ -68,6 +76,7 @@ def project(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Project]:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # an example starts `python`
     monkeypatch.setattr(
         tempfile, "tempdir", str(tmp_path_factory.mktemp("kept"))
     )  # an example keeps a folder there
@@ -384,16 +393,56 @@ def test_every_key_of_the_result_file_is_documented(part: str, project: Project)
     assert keys <= names_in_code("results.md")
 
 
-def test_the_server_of_the_broker_page_answers(project: Project) -> None:
-    for step in steps(DOCS / "broker.md"):
+def test_the_client_of_the_broker_page_starts_the_broker(project: Project) -> None:
+    take_files("broker.md", project)
+    (project.folder / "catalog").mkdir()
+    (project.folder / "tools.json").rename(project.folder / "catalog" / "world.json")
+    entry = json.loads((project.folder / "client.json").read_text())["mcpServers"]["tools"]
+    command = [sys.executable, "-m", "pytest_tooleval.cli.main", *entry["args"]]
+
+    async def listed() -> list[str]:
+        async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert entry["command"] == "tooleval"
+    assert asyncio.run(listed()) == list(OPERATIONS)
+
+
+def test_the_other_broker_of_the_broker_page_is_measured(project: Project) -> None:
+    take_files("broker.md", project)
+    mapping = load_mapping(project.folder / "mapping.json", Path("mapping.json"))
+    catalog = load_catalogs([project.folder / "tools.json"])
+    measured = parse_broker("python search_server.py", mapping, project.folder, {}, 30)
+    try:
+        engine = RemoteEngine(measured.over(catalog))
+        found, refused = engine.search("post a message", 5), engine.search("bake a cake", 5)
+    finally:
+        measured.close()
+    assert (found.refs, found.decision) == (("chat.post_message",), "use")
+    assert (refused.refs, refused.decision) == ((), "no_good_match")
+
+
+def take_files(page: str, project: Project) -> None:
+    """Take the files of a page, of two with one name the last."""
+    for step in steps(DOCS / page):
         if isinstance(step, Block) and "file" in step.marks:
             project.take(step)
 
-    async def listed() -> list[str]:
-        async with Client(StdioServerParameters(command=sys.executable, args=["serve.py"])) as client:
-            return [tool.name for tool in (await client.list_tools()).tools]
 
-    assert asyncio.run(listed()) == list(OPERATIONS)
+def test_every_key_of_a_mapping_is_documented() -> None:
+    schema = json.loads(schema_text("broker-mapping"))
+    keys = {key for key in schema["properties"] if key != "$schema"}
+    assert keys == set(first_cells("broker.md", "key of a mapping"))
+    inner = {key for part in schema["$defs"].values() for key in part.get("properties", ())}
+    assert inner <= names_in_code("broker.md")
+
+
+def test_every_rule_of_lint_is_documented() -> None:
+    assert first_cells("lint.md", "rule") == list(RULES)
+    assert {row[0]: row[1] for row in table(DOCS / "lint.md", "provider")} == dict(NAME_PATTERNS)
+    assert f"From {LEAST_SIMILARITY} on" in documented("lint.md")
+    assert f"more than {MOST_DESCRIPTION:,} characters" in documented("lint.md")
+    assert f"`--token-budget N`, {TOKEN_BUDGET:,} by default" in documented("lint.md")
 
 
 def test_the_workflow_is_the_one_that_init_writes() -> None:

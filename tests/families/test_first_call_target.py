@@ -159,3 +159,10 @@ def test_an_api_that_fails_is_not_measured(tmp_path):
     assert "503" in outcome.error
     assert (outcome.passed, outcome.skipped) == (False, "")
     assert (outcome.record["pass"], outcome.record["accuracy"], outcome.record["tokens"]) == (None, None, None)
+
+
+def test_a_demanded_tool_that_is_not_offered_is_told(tmp_path):
+    measured = case(ScriptedTurn("", (GREP,)), expected=(("file_edit",),))
+    assert measure(tmp_path, measured).record["notes"] == [
+        "file_edit is demanded and not offered: the permission of category 'edit' is 'deny'"
+    ]

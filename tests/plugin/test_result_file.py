@@ -51,9 +51,11 @@ def test_a_case_record_holds_what_was_measured(suite):
         "errors": 0,
         "tokens": None,
         "usage": None,
+        "cost": None,
         "turns": 3,
         "attempts": 0,
         "names": ["list_dir", "file_read", "file_read"],
+        "expectedNames": [["grep"], ["list_dir", "file_read", "file_read"]],
         "trace": [
             {"name": "list_dir", "arguments": {}, "outcome": "ok"},
             {"name": "file_read", "arguments": {"path": "x.txt"}, "outcome": "ok"},
@@ -85,6 +87,11 @@ def test_totals_are_sums_and_means_over_cases(suite):
         "redundant": 0,
         "errors": 1,
         "tokens": None,
+        "cost": None,
+        "costRuns": 3,
+        "pricedRuns": 0,
+        "costPerSolved": None,
+        "tokensPerSolved": None,
     }
 
 

@@ -58,7 +58,9 @@ class McpProject:
         assert watchdogs() == set()
 
     @contextlib.contextmanager
-    def case(self, servers: McpServers, *uses: ServerUse | str, base: Offer = NOTHING, **keys: Any) -> Iterator[CaseTools]:
+    def case(
+        self, servers: McpServers, *uses: ServerUse | str, base: Offer = NOTHING, **keys: Any
+    ) -> Iterator[CaseTools]:
         """Give the tools of a case that uses these servers, of them all when none is named."""
         named = uses or tuple(servers.config.servers)
         chosen = tuple(ServerUse(use) if isinstance(use, str) else use for use in named)
@@ -82,7 +84,9 @@ def marked_processes() -> set[int]:
 
 def watchdogs() -> set[int]:
     """Return the watchdogs of this process."""
-    return {child.pid for child in psutil.Process().children() if any("watchdog" in part for part in child.cmdline())}
+    return {
+        child.pid for child in psutil.Process().children() if any("watchdog" in part for part in child.cmdline())
+    }
 
 
 def _environment(process: psutil.Process) -> Mapping[str, str]:

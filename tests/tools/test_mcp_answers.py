@@ -114,7 +114,9 @@ def test_a_cut_says_so_and_keeps_the_bound() -> None:
     assert text_of({"type": "text", "text": "x" * 500}, most=500) == "x" * 500
 
 
-@given(st.dictionaries(st.sampled_from(["content", "structuredContent", "isError", "resultType", "x"]), json_values()))
+@given(
+    st.dictionaries(st.sampled_from(["content", "structuredContent", "isError", "resultType", "x"]), json_values())
+)
 def test_no_result_is_a_surprise(result: dict[str, Any]) -> None:
     try:
         text = answer_text(json.loads(json.dumps(result)), 300)

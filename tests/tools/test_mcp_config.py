@@ -98,7 +98,11 @@ def test_a_file_that_is_none(tmp_path: Path, content: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "pointer", "message"),
     [
-        ({}, "", "has neither 'command' nor 'url'; give 'command' for a program to start, or 'url' for a server that listens"),
+        (
+            {},
+            "",
+            "has neither 'command' nor 'url'; give 'command' for a program to start, or 'url' for a server that listens",
+        ),
         (
             {"command": "x", "url": "http://x"},
             "",
@@ -111,17 +115,29 @@ def test_a_file_that_is_none(tmp_path: Path, content: str, said: str) -> None:
         ({"command": "x", "env": {"A=B": ""}}, "/env", 'found "A=B"; expected a variable\'s name'),
         ({"command": "x", "callSeconds": 0}, "/callSeconds", "found 0; expected a number of seconds above 0"),
         ({"command": "x", "isolatd": True}, "/isolatd", "unknown key 'isolatd' (did you mean 'isolated'?)"),
-        ({"command": "x", "startseconds": 1}, "/startseconds", "unknown key 'startseconds' (did you mean 'startSeconds'?)"),
+        (
+            {"command": "x", "startseconds": 1},
+            "/startseconds",
+            "unknown key 'startseconds' (did you mean 'startSeconds'?)",
+        ),
         ({"command": "x", "headers": {}}, "/headers", "'headers' means nothing beside 'command'; leave it out"),
         ({"url": "http://x", "args": []}, "/args", "'args' means nothing beside 'url'; leave it out"),
-        ({"url": "http://x", "type": "stdio"}, "/type", "a server of type 'stdio' has a 'command', and this one has none"),
+        (
+            {"url": "http://x", "type": "stdio"},
+            "/type",
+            "a server of type 'stdio' has a 'command', and this one has none",
+        ),
         ({"command": "x", "type": "http"}, "/type", "a server of type 'http' has a 'url', and this one has none"),
         (
             {"command": "x", "type": "htttp"},
             "/type",
-            'found "htttp"; expected one of: stdio, http, streamable-http, streamableHttp, sse (did you mean \'http\'?)',
+            "found \"htttp\"; expected one of: stdio, http, streamable-http, streamableHttp, sse (did you mean 'http'?)",
         ),
-        ({"url": "localhost:1"}, "/url", 'found "localhost:1"; expected a URL that begins with http:// or https://'),
+        (
+            {"url": "localhost:1"},
+            "/url",
+            'found "localhost:1"; expected a URL that begins with http:// or https://',
+        ),
         (
             {"url": "http://x", "headers": {"K": "${input:key}"}},
             "/headers/K",

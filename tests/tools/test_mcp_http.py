@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,11 @@ def test_a_session_that_the_server_forgot_is_begun_anew_once(project: McpProject
 
 
 def test_an_error_of_the_tool_with_the_code_404_is_no_lost_session(project: McpProject) -> None:
-    with serving_http() as server, project.servers(web={"url": server.url}) as servers, project.case(servers) as tools:
+    with (
+        serving_http() as server,
+        project.servers(web={"url": server.url}) as servers,
+        project.case(servers) as tools,
+    ):
         with pytest.raises(ToolError, match=r"^The server answered with an error: no such page \(code 404\)$"):
             project.call(tools, "refuse", code=404, message="no such page")
         assert server.sessions == ["session-0"]
@@ -128,7 +131,11 @@ def test_a_session_that_ended_between_cases_is_begun_anew(project: McpProject) -
     ("status", "words"), [(500, "HTTP 500 Internal Server Error"), (429, "HTTP 429 Too Many Requests")]
 )
 def test_a_status_that_is_no_answer_is_no_measurement(project: McpProject, status: int, words: str) -> None:
-    with serving_http() as server, project.servers(web={"url": server.url}) as servers, project.case(servers) as tools:
+    with (
+        serving_http() as server,
+        project.servers(web={"url": server.url}) as servers,
+        project.case(servers) as tools,
+    ):
         server.faults = [status]
         assert loss(project, tools, "echo") == f"MCP server 'web' was lost during the call of echo: {words}"
         assert project.call(tools, "echo", text="x") == "echo: x"
@@ -144,7 +151,10 @@ def test_a_server_that_does_not_let_us_in(project: McpProject) -> None:
     with serving_http() as server:
         server.refuses = 401
         message = refusal(project, url=server.url)
-    assert message == "MCP server 'web' could not be started: Server returned an error response (HTTP 401 Unauthorized)"
+    assert (
+        message
+        == "MCP server 'web' could not be started: Server returned an error response (HTTP 401 Unauthorized)"
+    )
 
 
 def test_a_server_that_never_answers(project: McpProject) -> None:

@@ -22,7 +22,9 @@ def tools(server: str, *names: str, **unusable: str) -> ServerTools:
 
 
 def test_names_that_are_clear_are_kept() -> None:
-    offer = merged_offer(CASE, Offer({"grep": tool_named("grep")}, {"glob": "no"}), [tools("a", "x", "y"), tools("b", "z")])
+    offer = merged_offer(
+        CASE, Offer({"grep": tool_named("grep")}, {"glob": "no"}), [tools("a", "x", "y"), tools("b", "z")]
+    )
     assert list(offer.offered) == ["grep", "x", "y", "z"]
     assert offer.denied == {"glob": "no"}
     assert all(tool.name == name for name, tool in offer.offered.items())

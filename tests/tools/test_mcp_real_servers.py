@@ -109,7 +109,9 @@ def own_server() -> MCPServer:
 def listening(kind: Literal["http", "sse"]) -> Iterator[str]:
     """Run the server on the loopback and give its URL."""
     app = own_server().streamable_http_app() if kind == "http" else own_server().sse_app()
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", ws="none", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, log_level="critical", ws="none", timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -144,22 +146,23 @@ def from_npm(project: McpProject, package: str, *arguments: str) -> Iterator[Cas
         pytest.skip("npx is not installed")
     env = {"HOME": "${HOME}", "npm_config_cache": NPM_CACHE, "npm_config_prefer_offline": "true"}
     entry = {"command": "npx", "args": ["-y", package, *arguments], "env": env, "startSeconds": 60}
-    with project.servers(npm=entry) as servers:
-        with contextlib.ExitStack() as stack:
-            try:
-                tools = stack.enter_context(project.case(servers))
-            except ToolUnavailableError as error:
-                if NO_NETWORK.search(str(error)):
-                    pytest.skip(f"{package} cannot be had from npm: {error}")
-                raise
-            yield tools
+    with project.servers(npm=entry) as servers, contextlib.ExitStack() as stack:
+        try:
+            tools = stack.enter_context(project.case(servers))
+        except ToolUnavailableError as error:
+            if NO_NETWORK.search(str(error)):
+                pytest.skip(f"{package} cannot be had from npm: {error}")
+            raise
+        yield tools
 
 
 def test_the_server_with_everything(project: McpProject) -> None:
     with from_npm(project, "@modelcontextprotocol/server-everything") as tools:
         assert project.call(tools, "echo", message="hi") == "Echo: hi"
         assert re.search(r"\[image: image/png, \d+ bytes\]", project.call(tools, "get-tiny-image"))
-        assert json.loads(project.call(tools, "get-structured-content", location="New York")).keys() >= {"temperature"}
+        assert json.loads(project.call(tools, "get-structured-content", location="New York")).keys() >= {
+            "temperature"
+        }
         assert project.call(tools, "get-resource-links", count=2).count("[resource link: ") == 2
         assert "[resource: demo://resource/dynamic/text/1]\n" in project.call(
             tools, "get-resource-reference", resourceType="Text", resourceId=1

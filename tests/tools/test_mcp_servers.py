@@ -194,7 +194,10 @@ def test_a_long_result_is_cut(project: McpProject) -> None:
 def test_a_result_beyond_all_bounds_loses_the_server(project: McpProject) -> None:
     with project.servers(own=misbehaving()) as servers, project.case(servers) as tools:
         message = loss(project, tools, "huge", chars=17 * 1024 * 1024)
-    assert message == "MCP server 'own' was lost during the call of huge: it sent a message of more than 16777216 bytes"
+    assert (
+        message
+        == "MCP server 'own' was lost during the call of huge: it sent a message of more than 16777216 bytes"
+    )
 
 
 @pytest.mark.parametrize("line", ['{"jsonrpc": "2.0", "id": ID, "result": 7}', '{"id": ID, "error": "oops"}'])
@@ -480,11 +483,16 @@ def test_closing_ends_calls_that_are_under_way(project: McpProject) -> None:
     ],
     ids=["background", "foreground", "setsid"],
 )
-def test_a_server_behind_a_wrapper_is_gone_afterwards(project: McpProject, wrapped: Callable[[str], list[str]]) -> None:
+def test_a_server_behind_a_wrapper_is_gone_afterwards(
+    project: McpProject, wrapped: Callable[[str], list[str]]
+) -> None:
     entry = misbehaving(Quirk.FAMILY)
     program, *arguments = wrapped(f"{shlex.join([entry['command'], *entry['args']])} <&3")
     wrapper = ["sh", "-c", f"exec 3<&0; {shlex.join([program, *arguments])}"]
-    with project.servers(own={"command": wrapper[0], "args": wrapper[1:]}) as servers, project.case(servers) as tools:
+    with (
+        project.servers(own={"command": wrapper[0], "args": wrapper[1:]}) as servers,
+        project.case(servers) as tools,
+    ):
         assert project.call(tools, "echo", text="x") == "echo: x"
 
 

@@ -27,8 +27,8 @@ from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
 from pytest_tooleval.measures.cost import Billing
 from pytest_tooleval.options import FAMILIES
-from pytest_tooleval.providers.presets import ProviderRegistry
-from pytest_tooleval.providers.provider import Provider, Sampling
+from pytest_tooleval.providers.presets import ProviderRegistry, parse_provider_line
+from pytest_tooleval.providers.provider import Provider, ProviderSettings, Sampling
 from pytest_tooleval.providers.target import Target, parse_targets
 from pytest_tooleval.settings import Settings
 from pytest_tooleval.tools.registry import ToolRegistry
@@ -232,7 +232,12 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
 
     """
     return parse_targets(
-        settings.providers, settings.model, settings.provider_url, settings.request_timeout, settings.retries
+        settings.providers,
+        settings.model,
+        settings.provider_url,
+        ProviderSettings(
+            timeout=settings.request_timeout, retries=settings.retries, context_tokens=settings.context_tokens
+        ),
     )
 
 
@@ -265,10 +270,17 @@ def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[Target, Prov
         ConfigError: a provider is unknown, or its key, model or URL is missing or wrong.
 
     """
-    registry = ProviderRegistry()
-    hook.pytest_tooleval_register_providers(providers=registry)
+    registry = _known_providers(hook, settings)
     for target in targets_of(settings):
         yield target, registry.open(target.provider, target.settings)
+
+
+def _known_providers(hook: Any, settings: Settings) -> ProviderRegistry:
+    registry = ProviderRegistry()
+    hook.pytest_tooleval_register_providers(providers=registry)
+    for line in settings.add_provider:
+        registry.add_preset(parse_provider_line(line))
+    return registry
 
 
 def _global_fixtures() -> FixtureRegistry:
@@ -345,10 +357,9 @@ def check_targets_early(config: pytest.Config, settings: Settings) -> None:
         UsageError: a provider is unknown, or its key, model or URL is missing or wrong.
 
     """
-    registry = ProviderRegistry()
     unheard = [f for f in settings.suites if _has_unheard_conftest(config, f)]
     try:
-        config.hook.pytest_tooleval_register_providers(providers=registry)
+        registry = _known_providers(config.hook, settings)
         for target in targets_of(settings):
             if target.provider in registry.names or not unheard:
                 registry.open(target.provider, target.settings).close()

@@ -98,9 +98,21 @@ OPTIONS = (
         "list",
         metavar="URL",
     ),
+    Option(
+        "add-provider",
+        "another provider of a known dialect, as NAME = DIALECT URL [KEY_VARIABLE]",
+        "list",
+        metavar="LINE",
+    ),
     Option("tool-choice", "auto, required or none (default: auto)", parse=_one_of(TOOL_CHOICES), default="auto"),
     Option("temperature", "sampling temperature", parse=_number(0), metavar="T"),
     Option("max-output-tokens", "most tokens of one reply", parse=_whole(1), metavar="N"),
+    Option(
+        "context-tokens",
+        "context length to ask for, where the API has such a setting",
+        parse=_whole(1),
+        metavar="N",
+    ),
     Option("seed", "sampling seed, where the provider knows one", parse=_whole(0), metavar="N"),
     Option("system-prompt", "file that holds the system prompt", metavar="FILE"),
     Option(

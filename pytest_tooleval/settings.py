@@ -22,9 +22,11 @@ class Settings:
     providers: tuple[str, ...]
     model: str | None
     provider_url: tuple[str, ...]
+    add_provider: tuple[str, ...]
     tool_choice: str
     temperature: float | None
     max_output_tokens: int | None
+    context_tokens: int | None
     seed: int | None
     system_prompt: str | None
     max_turns: int
@@ -80,7 +82,7 @@ def read_settings(config: pytest.Config) -> Settings:
                 f"tooleval: --compare {compare!r} names one target; expected two or more, as a,b"
             )
     values["suites"] = suite_folders(config)
-    for name in ("provider_url", "family", "engine"):
+    for name in ("provider_url", "add_provider", "family", "engine"):
         values[name] = tuple(values[name] or ())
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
     for name in ("json", "snapshot", "baseline"):

@@ -90,6 +90,7 @@ class AssistantMessage:
         usage: tokens of this reply, or None when the provider says nothing.
         opaque: reasoning and other parts to be sent back to the same provider unchanged.
         attempts: requests that were sent for it; those before the last one brought no answer.
+        notes: what a reader of the result should know of how it was asked for and came.
 
     """
 
@@ -99,6 +100,7 @@ class AssistantMessage:
     usage: Usage | None = None
     opaque: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

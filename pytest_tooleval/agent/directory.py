@@ -56,6 +56,6 @@ def _unshared() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        return ctypes.CDLL(None, use_errno=True).unshare(_CLONE_FS) == 0
+        return bool(ctypes.CDLL(None, use_errno=True).unshare(_CLONE_FS) == 0)
     except (OSError, AttributeError):
         return False

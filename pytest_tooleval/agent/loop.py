@@ -13,7 +13,7 @@ from pytest_tooleval.agent.time_limit import MODEL, RunEndedError, TimeLimit
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import InfrastructureError, ProviderError, ToolError
 from pytest_tooleval.measures.text import clean_text, shorten
-from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, ToolSpec
+from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, TimeLimitError, ToolSpec
 from pytest_tooleval.providers.wire import offered_name
 from pytest_tooleval.tools.arguments import argument_faults, without_refused_nulls
 from pytest_tooleval.tools.registry import Offer
@@ -128,10 +128,14 @@ class Agent:
         try:
             with self._time_limit.spent_on(MODEL):
                 reply = self._reply_to(request)
+        except TimeLimitError as error:
+            self._attempts += error.attempts
+            raise self._time_limit.over() from None
         except ProviderError as error:
             self._attempts += error.attempts
             raise
         self._attempts += reply.attempts
+        self._notes += [note for note in reply.notes if note not in self._notes]
         reply = replace(reply, calls=tuple(map(self._with_offered_name, reply.calls)))
         self._messages.append(reply)
         self._replies.append(reply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -39,7 +39,7 @@ class TimeLimit:
     def __init__(self, seconds: float | None = None, stop: threading.Event | None = None) -> None:
         self._seconds = seconds
         self._stop = stop
-        self._spent: Counter[str] = Counter()
+        self._spent: defaultdict[str, float] = defaultdict(float)
         self.until = None if seconds is None else time.monotonic() + seconds
 
     @property
@@ -66,10 +66,13 @@ class TimeLimit:
         if self._stop is not None and self._stop.is_set():
             raise RunEndedError("the run was ended from outside", "cancelled")
         if self.until is not None and time.monotonic() >= self.until:
-            raise self._over()
+            raise self.over()
 
-    def _over(self) -> RunEndedError:
-        """Charge the one that spent most: the API's slowness is no fault of the model, a slow command is."""
+    def over(self) -> RunEndedError:
+        """Return the end for want of time, charged to the one that spent most of it.
+
+        The API's slowness is no fault of the model; a slow command that it ran is.
+        """
         spent = sorted(self._spent.items(), key=lambda entry: (-entry[1], entry[0]))
         tools = sum(seconds for what, seconds in spent if what != MODEL)
         status: Status = "truncated" if tools > self._spent[MODEL] else "error"

@@ -34,8 +34,7 @@ class Difference:
         reference: mean of the first target.
         target: mean of the second.
         difference: the second less the first.
-        interval: its interval of 95 % confidence, which holds 0 when the p value is above 0.05; None where the
-            cases do not allow one.
+        interval: its interval of 95 % confidence, see `agreeing`; None where the cases do not allow one.
         p_value: of the paired test, exact McNemar where each case differs wholly or not at all.
         corrected_p_value: after Holm's correction over the pairs of the comparison; None where none is made.
         verdict: what the difference is, in words.
@@ -174,8 +173,8 @@ def _estimate(metric: Metric, before: Sequence[CaseMean], now: Sequence[CaseMean
     differences = [_less(one.value, other.value) for one, other in zip(before, now, strict=True)]
     p_value = sign_flip_p_value(differences)
     interval = _interval(metric, before, now, differences)
-    if interval is not None and p_value is not None and p_value > ALPHA:
-        interval = interval.reaching(0.0)
+    if interval is not None and p_value is not None:
+        interval = agreeing(interval, fmean(differences), p_value)
     detectable = detectable_mean_difference if metric.kind == "amount" else detectable_share_difference
     return Difference(
         metric.name,
@@ -202,6 +201,24 @@ def _interval(
     return mean_difference_interval(differences)
 
 
+def agreeing(interval: Interval, difference: float, p_value: float) -> Interval:
+    """Return an interval that agrees with the test about 0: the test is exact, the interval is not.
+
+    Where the test does not reject, 0 is taken in; where it does, the interval ends at 0 on that side at the latest.
+
+    Args:
+        interval: of a difference.
+        difference: the difference.
+        p_value: of the test that it is 0.
+
+    """
+    if p_value > ALPHA:
+        return interval.reaching(0.0)
+    if difference > 0:
+        return replace(interval, low=max(interval.low, 0.0))
+    return replace(interval, high=min(interval.high, 0.0))
+
+
 def _less(before: float, now: float) -> float:
     """Return how much is added, 0 for the noise of floating-point means."""
     return 0.0 if isclose(before, now, rel_tol=1e-12) else now - before
@@ -214,11 +231,9 @@ def _why_no_interval(differences: Sequence[float]) -> str:
 
 
 def _verdict(metric: Metric, found: Difference, *, scripted: bool) -> Finding:
-    """Return in words what a difference is; it is shown when p value and interval agree on it."""
+    """Return in words what a difference is; the p value, corrected where it is, says whether it is shown."""
     p_value = found.p_value if found.corrected_p_value is None else found.corrected_p_value
-    if p_value is None or p_value > ALPHA or not found.difference:
-        return NO_DIFFERENCE
-    if found.interval is not None and 0.0 in found.interval:
+    if p_value is None or p_value > ALPHA or found.difference is None:
         return NO_DIFFERENCE
     direction: Literal["higher", "lower"] = "higher" if found.difference > 0 else "lower"
     if scripted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -82,8 +82,17 @@ class DialectProvider:
             lambda body: dialect.parse_reply(body, tools.request),
             until=request.until,
         )
-        return replace(tools.restored(answer.value), attempts=answer.attempts)
+        return replace(
+            tools.restored(answer.value), attempts=answer.attempts, notes=tuple(_notes(tools.losses, answer.faults))
+        )
 
     def close(self) -> None:
         """Release connections."""
         self._transport.close()
+
+
+def _notes(losses: Iterable[str], faults: Iterable[str]) -> Iterator[str]:
+    for loss in losses:
+        yield f"the API takes no such schema, so the model was told less: {loss}"
+    for fault in faults:
+        yield f"asked again: {fault}"

@@ -40,7 +40,7 @@ _OPENAI_HOST = "api.openai.com"
 _REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
 _CALL_KEYS = frozenset({"id", "type", "function", "index"})
 _FINISHES: Mapping[str, Finish] = {"length": "length", "max_tokens": "length", "content_filter": "refusal"}
-_CALL_FINISHES = frozenset({"tool_calls", "function_call"})
+_CALL_FINISHES = ("tool_calls", "function_call")
 
 
 class OpenAIChat:

@@ -221,7 +221,7 @@ def register_builtin_providers(registry: ProviderRegistry, environ: Mapping[str,
 
 
 def parse_provider_line(text: str) -> Preset:
-    """Return the preset that a line of the ini option `tooleval_providers` describes.
+    """Return the preset that a line of the option `--tooleval-add-provider` describes.
 
     Args:
         text: `NAME = DIALECT URL [KEY_VARIABLE]`, such as

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_tooleval.errors import ConfigError
 from pytest_tooleval.providers.provider import ProviderSettings
@@ -32,7 +32,7 @@ class Target:
 
 
 def parse_targets(
-    names: Sequence[str], model: str | None, urls: Sequence[str], timeout: float, retries: int
+    names: Sequence[str], model: str | None, urls: Sequence[str], common: ProviderSettings
 ) -> tuple[Target, ...]:
     """Make targets of what the options say.
 
@@ -40,8 +40,7 @@ def parse_targets(
         names: `NAME` or `NAME:MODEL` each, split at the first colon.
         model: the model of each name that has none of its own, `mock` excepted.
         urls: a base URL for every provider, or `NAME=URL` for one.
-        timeout: seconds for one attempt.
-        retries: attempts after the first.
+        common: what holds for every target, model and URL aside.
 
     Raises:
         ConfigError: a name is empty or given twice, `mock` is given a model, or there are two URLs for all.
@@ -56,7 +55,7 @@ def parse_targets(
         if provider == "mock" and own_model:
             raise ConfigError(f"--provider {text!r}: 'mock' plays the fixtures' scripts and has no models")
         chosen = own_model or ("" if provider == "mock" else model or "")
-        settings = ProviderSettings(chosen, by_name.get(provider, for_all), timeout, retries)
+        settings = replace(common, model=chosen, url=by_name.get(provider, for_all))
         targets.append(Target(provider, settings))
     twice = {target.name for target in targets if sum(other.name == target.name for other in targets) > 1}
     if twice:

@@ -54,13 +54,19 @@ def _trial_lines(target: str, found: TrialStatistics) -> Iterator[str]:
     if found.interval is None:
         return
     interval = f"(95 % CI {share_text(found.interval.low)} to {share_text(found.interval.high)})"
-    trials = f", up to {found.trials} trials each" if found.trials > 1 else ""
-    yield f"{target}: pass rate {share_text(found.pass_rate)} {interval}, {_cases(found.cases)}{trials}"
+    yield f"{target}: pass rate {share_text(found.pass_rate)} {interval}, {_cases(found.cases)}{_trials(found)}"
     if found.trials > 1:
         most = max(at.k for at in found.pass_at_k if at.value is not None)
         at_k = _at_k(f"pass@{most}", found.pass_at_k[most - 1], found.cases)
         hat_k = _at_k(f"pass^{most}", found.pass_hat_k[most - 1], found.cases)
         yield f"{target}: {at_k}, {hat_k}; {_flaky(found)}"
+
+
+def _trials(found: TrialStatistics) -> str:
+    if found.trials == 1:
+        return ""
+    every_one = found.pass_at_k[-1].cases == found.cases
+    return f", {'' if every_one else 'up to '}{found.trials} trials each"
 
 
 def _at_k(name: str, at: AtK, cases: int) -> str:
@@ -83,7 +89,7 @@ def _pair_blocks(comparisons: Sequence[TargetComparison]) -> Iterator[Table | Te
         yield Text()
         yield difference_line(comparison, comparison.reference)
         if len(comparisons) <= MOST_TABLES and comparison.primary.pairs:
-            yield _difference_table(comparison.differences[1:])
+            yield _difference_table([found for found in comparison.differences[1:] if found.pairs])
     hidden = len(comparisons) - len(shown)
     if hidden:
         yield Text(f"({hidden} more pairs; --tooleval-json FILE holds every pair and metric)")
@@ -137,8 +143,8 @@ def _difference_table(differences: Sequence[Difference]) -> Table:
     names = ("metric", "difference", "95 % CI", "p", "cases", "finding")
     table = summary_table(*names, text=frozenset({"metric", "finding"}))
     for found in differences:
-        finding = Text(found.verdict or found.reason, style=_STYLES.get(found.verdict or "", ""))
-        p_value = _p_text(found.p_value).removeprefix("p ") or "-"
+        finding = Text(found.verdict or "", style=_STYLES.get(found.verdict or "", ""))
+        p_value = _p_text(found.p_value).removeprefix("p ")
         interval = _interval_text(found) or "-"
         table.add_row(_title(found), _signed(found, found.difference), interval, p_value, str(found.pairs), finding)
     return table

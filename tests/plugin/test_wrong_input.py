@@ -120,9 +120,11 @@ def test_a_wrong_threshold_file_is_one_clear_error(suite, text, message):
     [
         (
             ["--provider", "opnai:gpt"],
-            "tooleval: no provider 'opnai' (did you mean 'openai'?); known: mock, openai",
+            "tooleval: no provider 'opnai' (did you mean 'openai'?); known: anthropic, azure, deepseek, *",
         ),
         (["--provider", "openai"], "tooleval: openai needs a model: --provider openai:MODEL"),
+        (["--provider", "a:m", "--tooleval-add-provider", "a = klingon http://h"], "tooleval: *'klingon'*"),
+        (["--provider", "mock", "--tooleval-add-provider", "nonsense"], "tooleval: *'nonsense'*"),
         (["--provider", "openai:gpt"], "tooleval: openai needs a key: set OPENAI_API_KEY*"),
         (["--provider", ":gpt"], "tooleval: --provider ':gpt' names no provider; expected NAME or NAME:MODEL"),
         (
@@ -174,10 +176,10 @@ def test_an_unknown_provider_is_an_error_when_only_the_suites_conftest_could_kno
     suite.write("conftest.py", "")
     result = suite.run("--provider", "nope:x")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*ERROR collecting evals*", "no provider 'nope'; known: mock, openai"])
+    result.stdout.fnmatch_lines(["*ERROR collecting evals*", "no provider 'nope'; known: anthropic, azure, deepseek, *"])
     result = suite.run("--provider", "nope:x", "evals")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: tooleval: no provider 'nope'; known: mock, openai"])
+    result.stderr.fnmatch_lines(["ERROR: tooleval: no provider 'nope'; known: anthropic, azure, deepseek, *"])
 
 
 def test_a_port_nobody_listens_on_is_an_error_with_its_reason(suite):

@@ -367,7 +367,7 @@ def converse(
 GREP = ToolSpec(
     "grep", "Search.", {"type": "object", "properties": {"pattern": {"type": "string", "minLength": 1}}}
 )
-READ = ToolSpec("file_read", "Read.", {"type": "object"})
+READ = ToolSpec("file_read", "Read.", {"type": "object", "required": ["path"]})
 FIRST = ChatRequest("Be brief.", (UserMessage("Count."),), (GREP, READ), Sampling(temperature=0.0, seed=7))
 READING = AssistantMessage(calls=(ToolCall("c1", "file_read", {"path": "a"}, '{"path": "a"}', "file_read"),))
 SECOND = replace(FIRST, messages=(*FIRST.messages, READING, ToolMessage("c1", "file_read", "1\tone\n2\ttwo")))
@@ -432,6 +432,7 @@ def with_sampling(**keys: Any) -> Change:
         ),
         (with_tools(replace(GREP, parameters={**GREP.parameters, "type": {}}), READ), "schema of grep changed"),
         (with_tools(replace(GREP, parameters={**GREP.parameters, "properties": []}), READ), "schema of grep changed"),
+        (with_tools(GREP, replace(READ, parameters={"type": "object", "required": 1})), "schema of file_read changed"),
         (with_tools(GREP, READ, ToolSpec("glob", "", {})), "tool glob added"),
         (with_tools(READ), "tool grep removed"),
         (with_tools(READ, GREP), "order of tools changed"),
@@ -858,6 +859,8 @@ def test_a_secret_in_a_result_is_not_written_and_fits_any_text_in_its_place(fold
         ("x[redacted]x", "x", False),
         ("[redacted]a[redacted]", "bab", True),
         ("[redacted]ab[redacted]ab", "ab", False),
+        ("[redacted]a[redacted]", "ab", True),
+        ("[redacted]a[redacted]a[redacted]", "bab", False),
     ],
 )
 def test_what_was_redacted_stands_for_any_text(recorded: str, now: str, *, fits: bool, shelf: Any) -> None:

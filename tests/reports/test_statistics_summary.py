@@ -66,12 +66,11 @@ def test_a_pair_of_models():
         "",
         "openai:b against openai:a: pass rate +0.10 (95 % CI +0.00 to +0.20, p 0.12), 40 cases, "
         "no difference shown; this suite could have shown 0.20 or more",
-        "metric   difference 95 % CI    p cases finding",
-        "accuracy          -       -    -     0 no case has a value of accuracy on both",
-        "calls         +0.00       - 1.00    40 no difference shown",
-        "errors        +0.00       - 1.00    40 no difference shown",
-        "tokens        +0.00       - 1.00    40 no difference shown",
-        "seconds       +0.00       - 1.00    40 no difference shown",
+        "metric  difference 95 % CI    p cases finding",
+        "calls        +0.00       - 1.00    40 no difference shown",
+        "errors       +0.00       - 1.00    40 no difference shown",
+        "tokens       +0.00       - 1.00    40 no difference shown",
+        "seconds      +0.00       - 1.00    40 no difference shown",
     ]
 
 
@@ -101,6 +100,13 @@ def test_numbers_fit_into_80_columns():
 def test_cases_that_were_measured_on_one_only_are_told():
     text = summary(*tool_use_trials("a", *"+++E"), *tool_use_trials("b", *"++-+"), targets=("a", "b"))
     assert ", 3 of 4 cases, no difference shown; so few cases can show none\n" in text
+
+
+def test_a_metric_without_a_value_on_both_has_no_line():
+    text = summary(*tool_use_trials("a", *"+-", tokens=None), *tool_use_trials("b", *"+-"), targets=("a", "b"))
+    assert "calls" in text
+    assert "tokens" not in text
+    assert "accuracy" not in text
 
 
 def test_a_pair_without_a_common_case():

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 Message = dict[str, Any]
@@ -54,7 +55,7 @@ TOOLS = [
     tool("environment"),
     tool("count"),
     tool("answer", result="object"),
-    tool("refuse", code="integer", message="string"),
+    tool("refuse", code="integer", text="string"),
     tool("huge", chars="integer"),
     tool("slow", seconds="number"),
     tool("die"),
@@ -137,40 +138,56 @@ class Server:
             yield answer(message, {"tools": self.tools})
 
     def _call(self, message: Message, name: str, arguments: Mapping[str, Any]) -> Iterator[Message]:
-        match name:
-            case "where":
-                yield text_answer(message, os.getcwd())
-            case "environment":
-                yield text_answer(message, json.dumps(dict(os.environ)))
-            case "count":
-                yield text_answer(message, f"{os.getpid()} {self.calls}")
-            case "answer":
-                yield answer(message, arguments["result"])
-            case "refuse":
-                yield error(message, arguments["code"], arguments["message"])
-            case "huge":
-                yield text_answer(message, "x" * arguments["chars"])
-            case "slow":
-                time.sleep(arguments["seconds"])
-                yield text_answer(message, "done")
-            case "learn":
-                self.tools.append(tool(arguments["name"]))
-                yield {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-                yield text_answer(message, "learnt")
-            case "ask":
-                yield from self._ask(message)
-            case "die":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "leave":
-                print(arguments["words"], file=sys.stderr, flush=True)
-                os._exit(arguments["code"])
-            case "print":
-                print(arguments["text"], flush=True)
-                yield text_answer(message, "printed")
-            case "raw":
-                print(arguments["line"].replace("ID", str(message["id"])), flush=True)
-            case _:
-                yield text_answer(message, f"{name}: {arguments.get('text', '')}")
+        work: Callable[..., Iterator[Message]] = getattr(self, f"_{name}", self._echo)
+        yield from work({**message, "name": name}, **arguments)
+
+    def _echo(self, message: Message, text: str = "") -> Iterator[Message]:
+        yield text_answer(message, f"{message['name']}: {text}")
+
+    def _where(self, message: Message) -> Iterator[Message]:
+        yield text_answer(message, str(Path.cwd()))
+
+    def _environment(self, message: Message) -> Iterator[Message]:
+        yield text_answer(message, json.dumps(dict(os.environ)))
+
+    def _count(self, message: Message) -> Iterator[Message]:
+        yield text_answer(message, f"{os.getpid()} {self.calls}")
+
+    def _answer(self, message: Message, result: Any) -> Iterator[Message]:
+        yield answer(message, result)
+
+    def _refuse(self, message: Message, code: int, text: str) -> Iterator[Message]:
+        yield error(message, code, text)
+
+    def _huge(self, message: Message, chars: int) -> Iterator[Message]:
+        yield text_answer(message, "x" * chars)
+
+    def _slow(self, message: Message, seconds: float) -> Iterator[Message]:
+        time.sleep(seconds)
+        yield text_answer(message, "done")
+
+    def _die(self, message: Message) -> Iterator[Message]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield from ()
+
+    def _leave(self, message: Message, code: int, words: str) -> Iterator[Message]:
+        sys.stderr.write(f"{words}\n")
+        sys.stderr.flush()
+        os._exit(code)
+        yield from ()
+
+    def _print(self, message: Message, text: str) -> Iterator[Message]:
+        write(text)
+        yield text_answer(message, "printed")
+
+    def _raw(self, message: Message, line: str) -> Iterator[Message]:
+        write(line.replace("ID", str(message["id"])))
+        yield from ()
+
+    def _learn(self, message: Message, name: str) -> Iterator[Message]:
+        self.tools.append(tool(name))
+        yield {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        yield text_answer(message, "learnt")
 
     def _ask(self, message: Message) -> Iterator[Message]:
         """Ask the client everything that a server can ask, and answer with what it said."""
@@ -207,47 +224,54 @@ def text_answer(message: Message, text: str) -> Message:
 
 
 LOG = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 100}}
-BANNER = "Server v1 started\n\n{\n  'ready': True\n}\n\x1b[32mok\x1b[0m\n"
+BANNER = "Server v1 started\n\n{\n  'ready': True\n}\n\x1b[32mok\x1b[0m"
 
 
 def main(arguments: list[str]) -> None:
     quirks = frozenset(map(Quirk, arguments))
-    if Quirk.BROKEN in quirks:
-        sys.exit("cannot find my \x1b[31mdatabase\x1b[0m: TOKEN is " + os.environ.get("TOKEN", "unset"))
-    if Quirk.FAMILY in quirks:
-        program = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
-        subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
-    if Quirk.STUBBORN in quirks:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if Quirk.BANNER in quirks:
-        print(BANNER, end="", flush=True)
-    if Quirk.CHATTY in quirks:
-        sys.stderr.write("chatter\n" * 100_000)
-    if Quirk.FLOOD in quirks:
-        threading.Thread(target=repeat, args=[LOG], daemon=True).start()
+    for quirk in quirks:
+        BEGINNINGS.get(quirk, bool)()
     server = Server(quirks)
     for line in sys.stdin:
         for message in server.answers(json.loads(line)):
-            send(message)
+            write(json.dumps(message))
             if Quirk.BEGGAR in quirks and server.lists:
                 repeat(request("ping", {}))
     while Quirk.STUBBORN in quirks:
         time.sleep(60)
 
 
+def break_down() -> None:
+    sys.exit("cannot find my \x1b[31mdatabase\x1b[0m: TOKEN is " + os.environ.get("TOKEN", "unset"))
+
+
+def start_family() -> None:
+    program = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+    subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+
+
+BEGINNINGS: Mapping[Quirk, Callable[[], Any]] = {
+    Quirk.BROKEN: break_down,
+    Quirk.FAMILY: start_family,
+    Quirk.STUBBORN: lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
+    Quirk.BANNER: lambda: write(BANNER),
+    Quirk.CHATTY: lambda: sys.stderr.write("chatter\n" * 100_000),
+    Quirk.FLOOD: lambda: threading.Thread(target=repeat, args=[LOG], daemon=True).start(),
+}
 writing = threading.Lock()
 
 
-def send(message: Message) -> None:
+def write(line: str) -> None:
     with writing:
-        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
 
 def repeat(message: Message) -> None:
+    line = json.dumps(message)
     with contextlib.suppress(OSError):
         while True:
-            send(message)
+            write(line)
 
 
 class HttpServer(ThreadingHTTPServer):

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ from mcp_misbehaving import Quirk
 from pytest_tooleval.cases.case import ServerUse, Source, ToolUseCase
 from pytest_tooleval.tools.mcp.config import load_mcp_config
 from pytest_tooleval.tools.mcp.servers import CaseTools, McpServers
-from pytest_tooleval.tools.process import MARKER
 from pytest_tooleval.tools.registry import Offer
 from pytest_tooleval.tools.tool import Tool, ToolContext, ToolLimits
 
 NOTHING = Offer({}, {})
+MARK = "MCP_PROJECT_OF_TEST"
 
 
 def misbehaving(*quirks: Quirk, **keys: Any) -> dict[str, Any]:
@@ -40,21 +41,25 @@ class McpProject:
         self.folder.mkdir()
         self.worktree.mkdir()
         self.environ = dict(environ)
+        self.mark = uuid.uuid4().hex
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         self.context = ToolContext(self.worktree, environment, ToolLimits(mcp_seconds=60.0))
+
+    def _marked(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Let the processes of a server, and all that these start, be told from those of others."""
+        return {**entry, "env": {**entry.get("env", {}), MARK: self.mark}} if "command" in entry else entry
 
     @contextlib.contextmanager
     def servers(self, **entries: Mapping[str, Any]) -> Iterator[McpServers]:
         """Give the servers of these entries, and afterwards see that nothing of them is left."""
         path = self.folder / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": entries}))
-        before = marked_processes()
+        path.write_text(json.dumps({"mcpServers": {name: self._marked(entry) for name, entry in entries.items()}}))
         servers = McpServers(load_mcp_config(path, Path("mcp.json")), self.environ, exit_seconds=0.3)
         try:
             yield servers
         finally:
             servers.close()
-        assert marked_processes() - before == set()
+        assert processes_with(self.mark) == set()
         assert watchdogs() == set()
 
     @contextlib.contextmanager
@@ -77,9 +82,9 @@ def tool_named(name: str) -> Tool:
     return Tool(name, "d", {"type": "object"}, "mcp", lambda arguments, context: f"own {name}")
 
 
-def marked_processes() -> set[int]:
-    """Return the processes that some tool started, and all that these started."""
-    return {process.pid for process in psutil.process_iter() if MARKER in _environment(process)}
+def processes_with(mark: str) -> set[int]:
+    """Return the processes that have a mark in their environment."""
+    return {process.pid for process in psutil.process_iter() if _environment(process).get(MARK) == mark}
 
 
 def watchdogs() -> set[int]:

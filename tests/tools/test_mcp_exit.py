@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp_misbehaving import Quirk
-from mcp_project import marked_processes, soon
+from mcp_project import processes_with, soon
 
 import pytest_tooleval
 
@@ -29,7 +29,7 @@ project = McpProject(Path(sys.argv[1]), os.environ)
 running = project.servers(own=misbehaving(*map(Quirk, sys.argv[3:])))
 case = project.case(running.__enter__())
 project.call(case.__enter__(), "echo", text="x")
-print("ready", flush=True)
+print(project.mark, flush=True)
 if sys.argv[2] != "exits":
     time.sleep(60)
 sys.exit(3)
@@ -38,7 +38,6 @@ sys.exit(3)
 
 @pytest.mark.parametrize(("ending", "number", "code"), [("killed", 9, -9), ("interrupted", 2, 1), ("exits", 0, 3)])
 def test_servers_are_gone(ending: str, number: int, code: int, tmp_path: Path) -> None:
-    before = marked_processes()
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(tmp_path), ending, Quirk.STUBBORN.value, Quirk.FAMILY.value],
         env={**os.environ, "PYTHONPATH": f"{SUPPORT}:{SOURCES}"},
@@ -46,11 +45,12 @@ def test_servers_are_gone(ending: str, number: int, code: int, tmp_path: Path) -
         stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
+    mark = process.stdout.readline().decode().strip()
+    assert mark
     if number:
-        assert len(marked_processes() - before) == 2
+        assert len(processes_with(mark)) == 2
         process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode in {code, -number}
     assert number == signal.SIGINT or errors == b""
-    assert soon(lambda: marked_processes() <= before)
+    assert soon(lambda: not processes_with(mark))

@@ -25,9 +25,12 @@ def project(tmp_path: Path) -> McpProject:
 
 
 def refusal(project: McpProject, **entry: Any) -> str:
-    with project.servers(web=entry) as servers:
-        with pytest.raises(ToolUnavailableError) as caught, project.case(servers):
-            pass
+    with (
+        project.servers(web=entry) as servers,
+        pytest.raises(ToolUnavailableError) as caught,
+        project.case(servers),
+    ):
+        pass
     return str(caught.value)
 
 
@@ -62,16 +65,22 @@ def test_a_server_without_handshake_is_told_the_revision_with_every_request(proj
 
 def test_a_long_result_comes_whole_over_either_kind_of_answer(project: McpProject) -> None:
     for as_events in (False, True):
-        with serving_http(as_events=as_events) as server, project.servers(web={"url": server.url}) as servers:
-            with project.case(servers) as tools:
-                assert "of 3000000 characters" in project.call(tools, "huge", chars=3_000_000)
+        with (
+            serving_http(as_events=as_events) as server,
+            project.servers(web={"url": server.url}) as servers,
+            project.case(servers) as tools,
+        ):
+            assert "of 3000000 characters" in project.call(tools, "huge", chars=3_000_000)
 
 
 @pytest.mark.parametrize("as_events", [False, True], ids=["json", "events"])
 def test_a_result_beyond_all_bounds_is_no_measurement(project: McpProject, *, as_events: bool) -> None:
-    with serving_http(as_events=as_events) as server, project.servers(web={"url": server.url}) as servers:
-        with project.case(servers) as tools:
-            message = loss(project, tools, "huge", chars=17 * 1024 * 1024)
+    with (
+        serving_http(as_events=as_events) as server,
+        project.servers(web={"url": server.url}) as servers,
+        project.case(servers) as tools,
+    ):
+        message = loss(project, tools, "huge", chars=17 * 1024 * 1024)
     assert message.startswith("MCP server 'web' was lost during the call of huge: ")
 
 
@@ -109,7 +118,7 @@ def test_an_error_of_the_tool_with_the_code_404_is_no_lost_session(project: McpP
         project.case(servers) as tools,
     ):
         with pytest.raises(ToolError, match=r"^The server answered with an error: no such page \(code 404\)$"):
-            project.call(tools, "refuse", code=404, message="no such page")
+            project.call(tools, "refuse", code=404, text="no such page")
         assert server.sessions == ["session-0"]
 
 
@@ -176,9 +185,12 @@ def test_a_server_that_goes_away_in_a_call(project: McpProject) -> None:
 
 
 def test_a_call_without_an_answer_is_given_up(project: McpProject) -> None:
-    with serving_http() as server, project.servers(web={"url": server.url, "callSeconds": 0.3}) as servers:
-        with project.case(servers) as tools:
-            message = loss(project, tools, "raw", line="")
+    with (
+        serving_http() as server,
+        project.servers(web={"url": server.url, "callSeconds": 0.3}) as servers,
+        project.case(servers) as tools,
+    ):
+        message = loss(project, tools, "raw", line="")
     assert message == "MCP server 'web' gave no answer to the call of raw within 0.3 s"
 
 

@@ -29,7 +29,7 @@ from pytest_tooleval.errors import ToolError, ToolUnavailableError
 from pytest_tooleval.tools.mcp.servers import CaseTools
 
 BIN = Path(sys.executable).parent
-NPM_CACHE = os.environ.get("npm_config_cache") or str(Path.home() / ".npm")  # before tests get a home of their own
+NPM_CACHE = str(Path.home() / ".npm")  # before tests get a home of their own
 NO_NETWORK = re.compile("ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|network|startSeconds")
 
 
@@ -51,7 +51,7 @@ def test_a_server_for_the_time(project: McpProject) -> None:
         assert list(tools.offer.offered) == ["get_current_time", "convert_time"]
         noon = {"source_timezone": "Asia/Tokyo", "time": "12:00", "target_timezone": "UTC"}
         assert json.loads(project.call(tools, "convert_time", **noon))["time_difference"] == "-9.0h"
-        with pytest.raises(ToolError, match="(?i)invalid timezone"):
+        with pytest.raises(ToolError, match=r"(?i)invalid timezone"):
             project.call(tools, "get_current_time", timezone="Nowhere/City")
 
 
@@ -59,13 +59,15 @@ def test_a_server_for_git_works_in_the_folder_of_the_case(project: McpProject) -
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", project.worktree], check=True)
     (project.worktree / "new.txt").write_text("x\n")
     entry = {"command": needs("mcp-server-git"), "args": ["--repository", "{worktree}"]}
-    with project.servers(git=entry) as servers:
-        with project.case(servers, ServerUse("git", ("git_status", "git_log"))) as tools:
-            assert list(tools.offer.offered) == ["git_status", "git_log"]
-            status = project.call(tools, "git_status", repo_path=str(project.worktree))
-            assert "new.txt" in status
-            with pytest.raises(ToolError, match="outside the allowed repository"):
-                project.call(tools, "git_status", repo_path="/")
+    with (
+        project.servers(git=entry) as servers,
+        project.case(servers, ServerUse("git", ("git_status", "git_log"))) as tools,
+    ):
+        assert list(tools.offer.offered) == ["git_status", "git_log"]
+        status = project.call(tools, "git_status", repo_path=str(project.worktree))
+        assert "new.txt" in status
+        with pytest.raises(ToolError, match="outside the allowed repository"):
+            project.call(tools, "git_status", repo_path="/")
 
 
 # The package's own server

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp_misbehaving import Quirk
-from mcp_project import McpProject, marked_processes, misbehaving, soon, tool_named
+from mcp_project import MARK, McpProject, misbehaving, processes_with, soon, tool_named
 
 from pytest_tooleval.cases.case import ServerUse
 from pytest_tooleval.errors import ToolError, ToolUnavailableError
@@ -164,9 +164,9 @@ def test_the_tools_are_those_that_the_server_has_when_the_case_begins(project: M
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"code": -32602, "message": "Unknown tool: x"}, "Unknown tool: x (code -32602)"),
-        ({"code": -32000, "message": "Connection closed"}, "Connection closed (code -32000)"),
-        ({"code": 404, "message": "no such row"}, "no such row (code 404)"),
+        ({"code": -32602, "text": "Unknown tool: x"}, "Unknown tool: x (code -32602)"),
+        ({"code": -32000, "text": "Connection closed"}, "Connection closed (code -32000)"),
+        ({"code": 404, "text": "no such row"}, "no such row (code 404)"),
     ],
 )
 def test_an_error_of_the_protocol_is_told_to_the_model(
@@ -241,11 +241,10 @@ def test_lines_that_are_no_messages_are_skipped_and_noted_once(project: McpProje
 
 @pytest.mark.parametrize("quirk", [Quirk.CHATTY, Quirk.FLOOD])
 def test_a_server_that_talks_without_end_does_no_harm(project: McpProject, quirk: Quirk) -> None:
-    with project.servers(own=misbehaving(quirk), other=misbehaving()) as servers:
-        with project.case(servers) as tools:
-            for _ in range(3):
-                assert project.call(tools, "own__echo", text="x") == "echo: x"
-                assert project.call(tools, "other__echo", text="y") == "echo: y"
+    with project.servers(own=misbehaving(quirk), other=misbehaving()) as servers, project.case(servers) as tools:
+        for _ in range(3):
+            assert project.call(tools, "own__echo", text="x") == "echo: x"
+            assert project.call(tools, "other__echo", text="y") == "echo: y"
 
 
 def test_a_server_that_asks_without_end_and_reads_no_answer_is_given_up(project: McpProject) -> None:
@@ -353,11 +352,13 @@ def test_cases_share_a_server(project: McpProject) -> None:
 
 
 def test_a_shared_server_gets_few_variables_and_no_keys(project: McpProject) -> None:
-    with project.servers(own=misbehaving(env={"MODE": "${MODE:-fast}", "HOME": "/srv"})) as servers:
-        with project.case(servers) as tools:
-            assert project.call(tools, "where") == str(project.folder)
-            variables = json.loads(project.call(tools, "environment"))
-    ours = {"PATH", "HOME", "MODE", "TOOLEVAL_COMMAND", "LC_CTYPE"}
+    with (
+        project.servers(own=misbehaving(env={"MODE": "${MODE:-fast}", "HOME": "/srv"})) as servers,
+        project.case(servers) as tools,
+    ):
+        assert project.call(tools, "where") == str(project.folder)
+        variables = json.loads(project.call(tools, "environment"))
+    ours = {"PATH", "HOME", "MODE", "TOOLEVAL_COMMAND", "LC_CTYPE", MARK}
     assert variables.keys() <= ours
     assert (variables["MODE"], variables["HOME"], variables["PATH"]) == ("fast", "/srv", os.environ["PATH"])
 
@@ -375,7 +376,7 @@ def test_a_server_of_one_case_lives_in_its_folder_and_no_longer(project: McpProj
             variables = json.loads(project.call(tools, "environment"))
             assert variables["HOME"] == project.context.environment["HOME"]
             assert variables.get("ROOT", f"{project.worktree}/x") == f"{project.worktree}/x"
-        assert first not in marked_processes()
+        assert first not in processes_with(project.mark)
         with project.case(servers) as tools:
             assert process_of(project, tools) != first
 
@@ -385,9 +386,11 @@ def test_paths_begin_at_the_configuration(project: McpProject) -> None:
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nexec {shlex.join([misbehaving()['command'], *misbehaving()['args']])}\n")
     program.chmod(0o755)
-    with project.servers(own={"command": "bin/serve", "cwd": "bin", "isolated": True}) as servers:
-        with project.case(servers) as tools:
-            assert project.call(tools, "where") == str(program.parent)
+    with (
+        project.servers(own={"command": "bin/serve", "cwd": "bin", "isolated": True}) as servers,
+        project.case(servers) as tools,
+    ):
+        assert project.call(tools, "where") == str(program.parent)
 
 
 # Losing servers
@@ -443,8 +446,8 @@ def test_a_call_that_takes_too_long_loses_the_server_for_later_cases_only(projec
                 assert process_of(project, later) != first
             assert soon(lambda: project.call(other, "echo", text="x") == "echo: x")
             assert process_of(project, other) == first
-            assert first in marked_processes()
-        assert first not in marked_processes()
+            assert first in processes_with(project.mark)
+        assert first not in processes_with(project.mark)
 
 
 def test_a_call_that_has_less_time_than_usual_loses_no_server(project: McpProject) -> None:
@@ -504,7 +507,7 @@ def test_cases_may_end_in_any_order_and_in_any_thread(project: McpProject) -> No
             thread = threading.Thread(target=case.__exit__, args=(None, None, None))
             thread.start()
             thread.join(10)
-            assert pid not in marked_processes()
+            assert pid not in processes_with(project.mark)
         with project.case(servers, "shared") as tools:
             assert project.call(tools, "echo", text="x") == "echo: x"
 

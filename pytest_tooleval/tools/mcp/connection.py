@@ -113,6 +113,11 @@ class Connection:
         """Whether the session goes on, as far as is known."""
         return self._session is not None and not self._reason
 
+    @property
+    def server_info(self) -> tuple[str, str]:
+        """The server's name and version as it gives them; empty where it gives none, or before the session begins."""
+        return ("", "") if self._session is None else self._session.server_info
+
     def tools(self, seconds: float) -> list[Any]:
         """Return the tools as the server lists them, all pages of them.
 

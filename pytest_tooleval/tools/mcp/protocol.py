@@ -37,6 +37,12 @@ class McpSession:
     async def __aexit__(self, *raised: Any) -> None:
         await self._session.__aexit__(*raised)
 
+    @property
+    def server_info(self) -> tuple[str, str]:
+        """The server's name and version as it gives them; empty where it gives none."""
+        info = self._session.server_info
+        return ("", "") if info is None else (info.name, info.version)
+
     async def shake_hands(self) -> None:
         """Agree on a revision of the protocol: by `initialize`, which most know, else by `server/discover`."""
         from mcp import MCPError

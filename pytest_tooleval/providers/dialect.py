@@ -8,8 +8,10 @@ from typing import Protocol
 
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.providers.http import JsonObject, JsonTransport
+from pytest_tooleval.providers.http_errors import UnreadableReplyError
 from pytest_tooleval.providers.provider import ChatRequest
 from pytest_tooleval.providers.tool_adaptation import AdaptedTools, ToolRules
+from pytest_tooleval.providers.wire import unreadable_call
 from pytest_tooleval.transcript import AssistantMessage
 
 
@@ -75,13 +77,17 @@ class DialectProvider:
         del case  # a real model knows only the request
         dialect = self._dialect
         tools = AdaptedTools(request, self._rules)
-        answer = self._transport.post_json(
-            dialect.url,
-            dialect.headers,
-            dialect.build_request(tools.request),
-            lambda body: dialect.parse_reply(body, tools.request),
-            until=request.until,
-        )
+        try:
+            answer = self._transport.post_json(
+                dialect.url,
+                dialect.headers,
+                dialect.build_request(tools.request),
+                lambda body: dialect.parse_reply(body, tools.request),
+                until=request.until,
+            )
+        except UnreadableReplyError as error:
+            call = unreadable_call(str(error), request.messages, [tool.name for tool in request.tools])
+            return AssistantMessage(calls=(call,), attempts=error.attempts)
         return replace(
             tools.restored(answer.value), attempts=answer.attempts, notes=tuple(_notes(tools.losses, answer.faults))
         )

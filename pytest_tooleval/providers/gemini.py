@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
@@ -23,6 +22,7 @@ from pytest_tooleval.providers.wire import (
     decode_arguments,
     offered_name,
     token_count,
+    unreadable_call,
     well_formed,
 )
 from pytest_tooleval.transcript import (
@@ -76,8 +76,6 @@ _REFUSALS = frozenset(
 )
 _COMPLETE = frozenset({"STOP", "MAX_TOKENS"})
 _PARTS, _MALFORMED_CALL = "parts", "malformedCall"
-_WORD = re.compile(r"[A-Za-z_][\w.:-]*", re.ASCII)
-_CALLED = re.compile(r"([A-Za-z_][\w.:-]*)\(", re.ASCII)
 
 
 class Gemini:
@@ -312,17 +310,8 @@ def _malformed(candidate: JsonObject, request: ChatRequest, usage: Usage | None)
     In the history it stands as text: as a call it would need the signature that it never got.
     """
     said = _message(candidate) or str(candidate["finishReason"])
-    name = _named_tool(said, frozenset(tool.name for tool in request.tools))
-    call = ToolCall(CallIds(request.messages).take(None), name, None, said, name)
+    call = unreadable_call(said, request.messages, frozenset(tool.name for tool in request.tools))
     return AssistantMessage(calls=(call,), usage=usage, opaque={_MALFORMED_CALL: True, _PARTS: [{"text": said}]})
-
-
-def _named_tool(said: str, offered: Collection[str]) -> str:
-    """Return the tool that a message is about: an offered one, else what looks like a call."""
-    called = [offered_name(name, offered) for name in _CALLED.findall(said) if name != "print"]
-    mentioned = [offered_name(word.rstrip(".:-"), offered) for word in _WORD.findall(said)]
-    known = (name for name in (*called, *mentioned) if name in offered)
-    return next(known, called[0] if called else "malformed_function_call")
 
 
 def _usage(usage: Any) -> Usage | None:

@@ -18,6 +18,7 @@ from pytest_tooleval.providers.http_errors import (
     FOREIGN,
     ConnectionFailedError,
     SlowDownError,
+    UnreadableReplyError,
     cut_short,
     exchange_error,
     status_error,
@@ -309,7 +310,7 @@ class HttpTransport:
     def _reported(self, error: ProviderError, url: str, errand: _Errand) -> ProviderError:
         asked = "; is a server running there?" if self._is_first_contact(error) else ""
         text = f"{self._account.provider}: {shown_url(url)}: {error}{asked}{_history(errand, error)}"
-        kind = TimeLimitError if isinstance(error, TimeLimitError) else ProviderError
+        kind = type(error) if isinstance(error, TimeLimitError | UnreadableReplyError) else ProviderError
         return kind(
             self._redact(text),
             transient=error.transient,

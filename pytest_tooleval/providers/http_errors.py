@@ -33,6 +33,8 @@ _SPENT_WORDS = re.compile(
     r"out of credits|spending limit|billing (?:hard )?limit",
     re.IGNORECASE,
 )
+_UNREADABLE_CODE = "tool_use_failed"
+_UNREADABLE_WORDS = re.compile(r"model produced output that does not match the expected", re.IGNORECASE)
 _CUT_PROMPT = re.compile(r"no user query found", re.IGNORECASE)
 _DELAY = re.compile(r"\d{1,9}(?:\.\d{1,9})?s", re.ASCII)
 _NO_CONNECTION = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
@@ -52,6 +54,10 @@ class ConnectionFailedError(ProviderError):
 
 class SlowDownError(ProviderError):
     """The server has too much to do: what it says to one request holds for all of them."""
+
+
+class UnreadableReplyError(ProviderError):
+    """The server says that the model wrote a tool call which it cannot read: the model answered, and badly."""
 
 
 def exchange_error(error: Exception, silence: float) -> ProviderError:
@@ -90,6 +96,11 @@ class Complaint:
     seconds: float | None = None
 
     @property
+    def is_about_the_reply(self) -> bool:
+        """Whether the request is fine and the server could not read what the model generated (Groq, llama.cpp)."""
+        return _UNREADABLE_CODE in self.code or _UNREADABLE_WORDS.search(self.message) is not None
+
+    @property
     def is_lasting(self) -> bool:
         """Whether no wait mends it, whatever the status: money or a quota is used up, the prompt was cut."""
         return any(
@@ -115,6 +126,8 @@ def status_error(answer: httpx.Response, body: bytes, account: Account, now: flo
     if 200 <= status < 300:
         return None
     complaint = _complaint_in(body)
+    if complaint.is_about_the_reply:
+        return UnreadableReplyError(_said(status, complaint))
     seconds = asked_wait(answer.headers, now)
     seconds = complaint.seconds if seconds is None else seconds
     is_for_all = status == _SLOW_DOWN or (status in _BUSY_STATUSES and seconds is not None)
@@ -186,6 +199,9 @@ def _complaint_of(body: Any) -> Complaint:
     if not isinstance(error, dict):
         return Complaint(cut_short(_as_text(error)))
     said = error.get("message") or error.get("detail") or error
+    generated = error.get("failed_generation")
+    if isinstance(generated, str) and generated:
+        said = f"{_as_text(said)} The model wrote: {generated}"
     codes = (error.get(key) for key in ("code", "type", "status"))
     return Complaint(
         message=cut_short(_as_text(said)),

@@ -7,13 +7,18 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.transcript import AssistantMessage, Message, ToolCall
 
+MOST_TOKENS = 10**12
+"""More than any reply can have; a larger count is no count, and sums of such would not fit a float."""
+
 _LAYERS = 3
+_WORD = re.compile(r"[A-Za-z_][\w.:-]*", re.ASCII)
+_CALLED = re.compile(r"([A-Za-z_][\w.:-]*)\(", re.ASCII)
 _NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)(?:\.|::?|/)")
 
 
@@ -23,11 +28,11 @@ def broken(what: str) -> ProviderError:
 
 
 def token_count(counts: Any, key: str) -> int | None:
-    """Return a number of tokens from a usage object, or None where it states none."""
+    """Return a number of tokens from a usage object, or None where it states none that can be one."""
     value = counts.get(key) if isinstance(counts, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 <= value < float("inf") else None
+    return int(value) if 0 <= value <= MOST_TOKENS else None
 
 
 def well_formed(value: Any) -> Any:
@@ -147,6 +152,27 @@ class CallIds:
 def made_id(turn: int, position: int, salt: int = 0) -> str:
     """Return nine letters and digits, always the same for the same place in a conversation."""
     return hashlib.sha256(f"{turn}:{position}:{salt}".encode()).hexdigest()[:9]
+
+
+def unreadable_call(said: str, earlier: Sequence[Message], offered: Collection[str]) -> ToolCall:
+    """Return the call that stands for one which an API could not read.
+
+    Args:
+        said: what the API says about it, or what the model wrote.
+        earlier: the transcript so far, whose call ids are not used again.
+        offered: names of the tools; the one that `said` is about gives the call its name.
+
+    """
+    name = _named_tool(said, offered)
+    return ToolCall(CallIds(earlier).take(None), name, None, said, name)
+
+
+def _named_tool(said: str, offered: Collection[str]) -> str:
+    """Return the tool that a message is about: an offered one, else what looks like a call."""
+    called = [offered_name(name, offered) for name in _CALLED.findall(said) if name != "print"]
+    mentioned = [offered_name(word.rstrip(".:-"), offered) for word in _WORD.findall(said)]
+    known = (name for name in (*called, *mentioned) if name in offered)
+    return next(known, called[0] if called else "malformed_function_call")
 
 
 def offered_name(raw: str, offered: Iterable[str]) -> str:

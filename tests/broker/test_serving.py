@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from broker_process import command, listening
 from small_broker import POST_SCHEMA
 
 from pytest_tooleval.broker.broker import reference_broker
@@ -55,10 +54,6 @@ def url(catalog: Path) -> Iterator[str]:
         yield url
 
 
-def command(catalog: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "pytest_tooleval.cli.main", "broker", "--catalog", str(catalog), *more]
-
-
 def asked(target: Any, **how: Any) -> list[str]:
     """Return what the server lists and answers to the requests."""
 
@@ -74,23 +69,6 @@ def asked(target: Any, **how: Any) -> list[str]:
 def expected(catalog: Path) -> list[str]:
     broker = reference_broker(load_catalog(catalog, catalog))
     return [" ".join(OPERATIONS), *(command_json(broker, *request) for request in REQUESTS)]
-
-
-@contextmanager
-def listening(catalog: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start a server on a free port, and give the process and its URL."""
-    process = subprocess.Popen(command(catalog, "--http", "0", *more), stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            found = re.search(r"listening on (http://\S+)", line)
-            if found:
-                yield process, found[1]
-                break
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
 
 
 def test_a_session_over_standard_input_and_output(catalog: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker_process import listening
 from plain_mcp_server import text, tool, written
 from small_broker import CATALOG, MESSAGE
 
@@ -127,6 +128,20 @@ def test_the_reference_broker_is_the_same_over_mcp(
         }
 
 
+def test_a_broker_that_listens(tmp_path: Path) -> None:
+    path = tmp_path / "world.json"
+    path.write_text(json.dumps(catalog_document(CATALOG)), encoding="utf-8")
+    with listening(path) as (_, url):
+        targets = CorpusTargets(CATALOG, settings(parse_broker(f"http={url}", None, tmp_path, {}, 30)))
+        (remote,), reference = targets.of("discovery"), CorpusTargets(CATALOG, settings())
+        over_http = measured(remote, ROWS, "discovery")
+        targets.close()
+
+    assert remote.name == "http"
+    (direct,) = reference.of("discovery")
+    assert discovery_metrics(over_http) == discovery_metrics(measured(direct, ROWS, "discovery"))
+
+
 def test_the_other_families_are_skipped(own: CorpusTargets) -> None:
     for family in ("tokens", "cache", "performance"):
         (target,) = own.of(family)
@@ -201,13 +216,9 @@ def test_what_another_broker_finds(
 
 
 def test_names_that_the_catalog_lacks_are_noted(broker: Any) -> None:
-    record = search(
-        broker(BARE, search_tools=structured({"tools": [{"name": "post"}, {"name": "chat__post"}]}))
-    )
+    record = search(broker(BARE, search_tools=structured({"tools": [{"name": "post"}, {"name": "chat__post"}]})))
     assert (record["rank"], record["pass"]) == (1, True)
-    assert record["notes"] == [
-        "the broker returned what is not in the catalog: 'post' (did you mean 'chat.post'?)"
-    ]
+    assert record["notes"] == ["the broker returned what is not in the catalog: 'post' (did you mean 'chat.post'?)"]
 
 
 def test_a_decision_that_nobody_knows_is_noted(broker: Any) -> None:

@@ -180,3 +180,28 @@ def test_requests_that_failed_before_one_was_answered_are_counted_and_told(suite
         case = suite.result(*target(server))["toolUse"]["cases"][0]
     assert (case["verdict"], case["attempts"], case["turns"]) == ("passed", 3, 2)
     assert [note for note in case["notes"] if "HTTP 503" in note and "server overloaded" in note]
+
+
+FAILED_CALL = {
+    "message": "Failed to call a function.",
+    "code": "tool_use_failed",
+    "failed_generation": "<function=list_dir{oops</function>",
+}
+OFF_FORMAT = {"message": "The model produced output that does not match the expected x format"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        pytest.param(as_json({"error": FAILED_CALL}, 400), "invalid_arguments", id="groq"),
+        pytest.param(as_json({"error": OFF_FORMAT}, 500), "unknown_tool", id="llama.cpp"),
+    ],
+)
+def test_a_call_that_the_server_cannot_read_is_the_models_failure_and_is_not_asked_for_again(
+    suite, answer, outcome
+):
+    suite.fixture("a", expected=["list_dir", "list_dir"])
+    with serving(answer, text("I give up.")) as server:
+        case = suite.result(*target(server))["toolUse"]["cases"][0]
+        assert len(server.asked) == 2
+    assert (case["verdict"], case["trace"][0]["outcome"], case["tokens"]) == ("missed", outcome, None)

@@ -66,12 +66,16 @@ TOOLS = [
     tool("learn", name="string"),
 ]
 BROKEN_SCHEMA = {"type": "object", "properties": {"a": {"type": "nonsense"}}}
+DEEP_SCHEMA: Message = {"type": "object"}
+for _ in range(400):
+    DEEP_SCHEMA = {"type": "object", "properties": {"a": DEEP_SCHEMA}}
 ODD_TOOLS: list[Any] = [
     tool("echo", text="string"),
     {"name": "untyped", "description": "d", "inputSchema": {"properties": {"text": {"type": "string"}}}},
     {"name": "bare"},
     {"name": "listed", "inputSchema": {"type": "array"}},
     {"name": "broken", "inputSchema": BROKEN_SCHEMA},
+    {"name": "deep", "inputSchema": DEEP_SCHEMA},
     {"name": "remote", "inputSchema": {"type": "object", "$ref": "http://127.0.0.1:9/schema.json"}},
     {"name": "\x1b[31mred\x1b[0m\n", "description": "\x1b]0;title\x07 and \u202e back"},
     {"name": "x" * 500},

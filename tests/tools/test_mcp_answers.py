@@ -95,6 +95,13 @@ def test_a_request_for_input_is_an_error() -> None:
         answer_text({"resultType": "input_required", "inputRequests": {}}, 1000)
 
 
+def test_content_that_is_nested_too_deeply() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert answer_text({"structuredContent": deep}, 1000) == "[content that is nested too deeply]"
+
+
 def test_data_never_shows() -> None:
     data = base64.b64encode(bytes(range(256))).decode()
     blocks = [

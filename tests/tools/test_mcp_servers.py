@@ -121,9 +121,10 @@ def test_tools_that_cannot_be_offered_are_denied_with_the_reason_and_spoil_no_ot
         reasons = tools.offer.denied
         assert reasons["listed"] == "its arguments are of type 'array'; expected 'object'"
         assert reasons["broken"].startswith("the schema of tool 'broken' is not a JSON Schema: ")
+        assert reasons["deep"].endswith(("Recursion limit reached", "is nested too deeply"))
         assert "nothing is fetched" in reasons["remote"]
         assert reasons["x" * 199 + "…"] == "its name has 500 characters, and 200 are the most"
-        assert len(reasons) == 4
+        assert len(reasons) == 5
 
 
 def test_a_denied_tool_that_is_not_there_is_an_error(project: McpProject) -> None:

@@ -95,7 +95,10 @@ def _string(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "[content that is nested too deeply]"
 
 
 def _short(text: str, most: int = 300) -> str:

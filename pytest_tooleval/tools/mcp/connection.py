@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -103,7 +103,7 @@ class Connection:
         """
         opened: Future[None] = Future()
         self._served = self._thread.submit(self._serve(opened, seconds))
-        wait([opened], seconds + CLOSE_SECONDS + _SLACK_SECONDS)
+        wait([opened, self._served], seconds + CLOSE_SECONDS + _SLACK_SECONDS, FIRST_COMPLETED)
         if self._session is None or not opened.done():
             self.close()
             raise self.error("could not be started", self._ending)

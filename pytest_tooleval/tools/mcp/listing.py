@@ -120,4 +120,6 @@ def _fault(tool: Tool) -> str:
         argument_faults(tool, {})
     except ToolUnavailableError as error:
         return printable(cut(str(error), 500))
+    except RecursionError:
+        return "its schema is nested too deeply"
     return ""

@@ -21,12 +21,19 @@ class LoopThread:
         self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Start a coroutine."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Start a coroutine; the future of one that comes too late is cancelled."""
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:  # the loop is closed
+            work.close()
+            late: Future[Result] = Future()
+            late.cancel()
+            return late
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Call a function in the loop's thread."""
-        self._loop.call_soon_threadsafe(function)
+        """Call a function in the loop's thread, unless it is closed."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function)
 
     def close(self, seconds: float) -> None:
         """Stop the loop; what still runs in it is cancelled. A loop that does not stop in time is left behind."""

@@ -125,7 +125,10 @@ class Starter:
         running = RunningServer(server, Connection(server.name, thread, transport, said, redact), said, self._end)
         with self._guard:
             self._running[running] = service
+            is_closed = self._is_closed
         try:
+            if is_closed:
+                raise _run_is_over()
             running.connection.open(server.start_seconds)
         except BaseException:
             running.close()
@@ -151,7 +154,7 @@ class Starter:
     def _opened(self) -> LoopThread:
         with self._guard:
             if self._is_closed:
-                raise ToolUnavailableError("no MCP server can be used any more: the run is over")
+                raise _run_is_over()
             if self._thread is None:
                 _import_package()
                 self._thread = LoopThread("tooleval-mcp")
@@ -173,6 +176,10 @@ class Starter:
         if service is not None:
             service.end()
             self._watchdog.release(service.token)
+
+
+def _run_is_over() -> ToolUnavailableError:
+    return ToolUnavailableError("no MCP server can be used any more: the run is over")
 
 
 def _import_package() -> None:

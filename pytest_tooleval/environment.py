@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -31,7 +31,9 @@ from pytest_tooleval.providers.presets import ProviderRegistry, parse_provider_l
 from pytest_tooleval.providers.provider import Provider, ProviderSettings, Sampling
 from pytest_tooleval.providers.target import Target, parse_targets
 from pytest_tooleval.settings import Settings
+from pytest_tooleval.tools.mcp.config import CONFIG_FILE, McpConfig, load_mcp_config
 from pytest_tooleval.tools.registry import ToolRegistry
+from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
 from pytest_tooleval.tools.tool import ToolLimits
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class SuiteEnvironment:
         gates: the gates of every corpus of the suite.
         trials: how often each tool-use case is run on each model.
         measure: measures an item, or waits for what a thread measures.
+        servers: the MCP servers whose tools tool-use cases can name.
 
     """
 
@@ -63,6 +66,7 @@ class SuiteEnvironment:
     gates: tuple[Gate, ...]
     trials: int
     measure: Measure
+    servers: ToolSource
 
     @cached_property
     def _targets_by_corpus(self) -> dict[Path, CorpusTargets]:
@@ -88,8 +92,12 @@ class SuiteEnvironment:
 
     def target_names(self) -> dict[str, list[str]]:
         """Return the names of what each family is run on."""
-        names = {family: [BROKER] for family in FAMILIES}
-        return names | {"tool_use": [model.name for model in self.models], "discovery": list(self.engines)}
+        remote = [self.gold.broker.name] if self.gold is not None and self.gold.broker is not None else []
+        names = {family: remote or [BROKER] for family in FAMILIES}
+        return names | {
+            "tool_use": [model.name for model in self.models],
+            "discovery": [*remote, *self.engines],
+        }
 
     def without_semantic_leg(self) -> frozenset[str]:
         """Return the targets on which only lexical search runs."""
@@ -127,6 +135,7 @@ class SuiteEnvironment:
             model.close()
         for targets in self._targets_by_corpus.values():
             targets.close()
+        self.servers.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +179,9 @@ def load_environment(
     suite = load_suite(folder, shown, (contributed, _global_fixtures()))
     tools = ToolRegistry()
     hook.pytest_tooleval_register_tools(tools=tools)
-    _report_unknown_tools(suite, tools, shown)
+    mcp = _mcp_config(folder, settings, shown)
+    _report_unknown_tools(suite, lambda case: [*tools.unknown_names(case), *mcp.unknown_names(case)], shown)
+    servers = _servers(mcp)
     gates = list(_load_gates(suite, shown))
     if settings.family:
         _keep_families(suite, settings.family)
@@ -178,6 +189,7 @@ def load_environment(
     runner = ToolUseRunner(
         tools=tools,
         worktrees=shared.worktrees,
+        servers=servers,
         settings=_agent_settings(settings),
         limits=_limits(settings),
         keep_worktrees=settings.keep_worktrees,
@@ -192,11 +204,12 @@ def load_environment(
             for target, provider in open_providers(hook, settings)
         ),
         engines=settings.engine_names,
-        gold=_gold_settings(suite, config, hook, settings),
+        gold=_gold_settings(suite, config, hook, settings, mcp),
         tools=tools,
         gates=tuple(gates),
         trials=settings.trials,
         measure=shared.measure,
+        servers=servers,
     )
 
 
@@ -206,12 +219,33 @@ def _keep_families(suite: Suite, families: Collection[str]) -> None:
         suite.local[path] = [found for found in cases if found.case.family in families]
 
 
-def _gold_settings(suite: Suite, config: pytest.Config, hook: Any, settings: Settings) -> GoldSettings | None:
+def _mcp_config(folder: Path, settings: Settings, shown: Any) -> McpConfig:
+    """Return the servers of the file that the options name, or of the one beside the suite's cases."""
+    path = settings.mcp_config or folder / CONFIG_FILE
+    if settings.mcp_config is None and not path.is_file():
+        return McpConfig(shown=shown(path))
+    try:
+        return load_mcp_config(path, shown(path))
+    except CaseError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _servers(config: McpConfig) -> ToolSource:
+    if not config.servers:
+        return OwnToolsOnly()
+    from pytest_tooleval.tools.mcp.servers import McpServers
+
+    return McpServers(config)
+
+
+def _gold_settings(
+    suite: Suite, config: pytest.Config, hook: Any, settings: Settings, mcp: McpConfig
+) -> GoldSettings | None:
     if all(found.case.family == "tool_use" for found in suite.cases()):
         return None
     from pytest_tooleval.gold_environment import gold_settings
 
-    return gold_settings(config, hook, settings)
+    return gold_settings(config, hook, settings, mcp.servers)
 
 
 def relative_to_root(path: Path, config: pytest.Config) -> Path:
@@ -291,22 +325,22 @@ def _global_fixtures() -> FixtureRegistry:
     return registry
 
 
-def _report_unknown_tools(suite: Suite, tools: ToolRegistry, shown: Any) -> None:
-    """Move cases that deny tools which do not exist to the faults: they would measure something else."""
+def _report_unknown_tools(suite: Suite, unknown: Callable[[ToolUseCase], Iterable[str]], shown: Any) -> None:
+    """Move cases that name tools or servers which do not exist to the faults: they would measure something else."""
     for path, cases in list(suite.local.items()):
-        problems = [p for found in cases for p in _unknown_tools(found.case, tools, shown)]
+        problems = [p for found in cases for p in _unknown_tools(found.case, unknown, shown)]
         if problems:
             suite.faults[path] = CaseError(problems)
             del suite.local[path]
     for found in list(suite.registered):
-        problems = list(_unknown_tools(found.case, tools, shown))
+        problems = list(_unknown_tools(found.case, unknown, shown))
         if problems:
             suite.faults[found.case.source.path] = CaseError(problems)
             suite.registered.remove(found)
 
 
-def _unknown_tools(case: Case, tools: ToolRegistry, shown: Any) -> Iterator[Problem]:
-    for message in tools.unknown_names(case) if isinstance(case, ToolUseCase) else ():
+def _unknown_tools(case: Case, unknown: Callable[[ToolUseCase], Iterable[str]], shown: Any) -> Iterator[Problem]:
+    for message in unknown(case) if isinstance(case, ToolUseCase) else ():
         yield Problem(shown(case.source.path), f"{case.id}: {message}", case.source.line)
 
 

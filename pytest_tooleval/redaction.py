@@ -6,13 +6,15 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pytest_tooleval.measures.text import clean_text
 from pytest_tooleval.providers.account import Redactor
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|_PWD$|_PAT$|CREDENTIAL|AUTH(?!OR(?:_|$))|JWT|COOKIE|DSN$|WEBHOOK",
+    re.IGNORECASE,
+)
 _SHORTEST_SECRET = 8
 
 
@@ -29,7 +31,7 @@ class Redaction:
         secrets = [
             value.strip()
             for name, value in variables.items()
-            if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_SECRET and not Path(value).exists()
+            if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_SECRET and not os.path.lexists(value)
         ]
         return cls(Redactor(secrets))
 

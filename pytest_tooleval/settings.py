@@ -47,6 +47,9 @@ class Settings:
     semantic: bool
     embedder: str
     embedder_url: str | None
+    mcp_config: Path | None
+    broker: str | None
+    broker_mapping: Path | None
     token_estimator: str
     bundled: bool
     keep_worktrees: bool
@@ -59,8 +62,9 @@ class Settings:
 
     @property
     def engine_names(self) -> tuple[str, ...]:
-        """The searches to measure; by default the reference one."""
-        return self.engine or (HYBRID if self.semantic else LEXICAL,)
+        """The searches to measure; by default the reference one, unless there is a broker to measure."""
+        reference = () if self.broker else (HYBRID if self.semantic else LEXICAL,)
+        return self.engine or reference
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -85,7 +89,7 @@ def read_settings(config: pytest.Config) -> Settings:
     for name in ("provider_url", "add_provider", "family", "engine"):
         values[name] = tuple(values[name] or ())
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
-    for name in ("json", "snapshot", "baseline"):
+    for name in ("json", "snapshot", "baseline", "mcp_config", "broker_mapping"):
         values[name] = _path(config, name, values[name]) if values[name] else None
     for name in ("record", "replay"):
         values[name] = None if values[name] is None else _optional_path(config, name, values[name])

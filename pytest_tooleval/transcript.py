@@ -140,6 +140,31 @@ class TraceEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerCall:
+    """A call that reached a broker and no tool: a search, a look at a schema, or what the broker could not place.
+
+    Attributes:
+        turn: 1-based number of the reply that holds the call.
+        call: the call as the model made it.
+        result: what the model was told.
+        error: the type of the broker's error, empty when it answered.
+        shown: the names of the tools in its answer, best first.
+
+    """
+
+    turn: int
+    call: ToolCall
+    result: str
+    error: str = ""
+    shown: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the result is an error."""
+        return bool(self.error)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One case executed once. Whatever happened in it is data here, not an exception.
 
@@ -155,6 +180,7 @@ class Run:
         attempts: requests that were sent to the model's API, failed ones included.
         detail: why the status is not `ok`, else empty.
         notes: what a reader of the result should know, such as a tool call written as text.
+        broker_calls: where tools were reached through a broker, what it was asked besides; not in the trace.
 
     """
 
@@ -168,6 +194,7 @@ class Run:
     attempts: int = 0
     detail: str = ""
     notes: tuple[str, ...] = ()
+    broker_calls: tuple[BrokerCall, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from pytest_tooleval.agent.desk import DirectDesk, OpenDesk
 from pytest_tooleval.agent.hints import unparsed_call_hint
 from pytest_tooleval.agent.time_limit import MODEL, RunEndedError, TimeLimit
+from pytest_tooleval.agent.tool_runner import ToolRunner
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.errors import InfrastructureError, ProviderError, ToolError
-from pytest_tooleval.measures.text import clean_text, shorten
-from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, TimeLimitError, ToolSpec
+from pytest_tooleval.errors import InfrastructureError, ProviderError
+from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, TimeLimitError
 from pytest_tooleval.providers.wire import offered_name
-from pytest_tooleval.tools.arguments import argument_faults, without_refused_nulls
 from pytest_tooleval.tools.registry import Offer
-from pytest_tooleval.tools.tool import Tool, ToolContext
+from pytest_tooleval.tools.tool import ToolContext
 from pytest_tooleval.transcript import (
     AssistantMessage,
+    BrokerCall,
     Message,
-    Outcome,
     Run,
     Status,
     ToolCall,
@@ -59,6 +58,7 @@ class Agent:
         context: where and within which bounds the tools work.
         settings: what holds for every case.
         time_limit: when the run has to be over, and whether it was ended from outside.
+        open_desk: puts the tools before the model; by default it is offered all of them at once.
 
     """
 
@@ -70,22 +70,21 @@ class Agent:
         context: ToolContext,
         settings: AgentSettings,
         time_limit: TimeLimit | None = None,
+        *,
+        open_desk: OpenDesk = DirectDesk,
     ) -> None:
         self._case = case
         self._provider = provider
-        self._offer = offer
-        self._context = context
         self._settings = settings
         self._time_limit = time_limit or TimeLimit()
-        self._max_turns = case.max_turns or settings.max_turns
-        self._tools = tuple(
-            ToolSpec(tool.name, tool.description, tool.parameters) for tool in offer.offered.values()
-        )
+        self._notes: list[str] = []
+        self._desk = open_desk(offer, ToolRunner(context, self._time_limit, self._notes))
+        self._max_turns = (case.max_turns or settings.max_turns) * self._desk.replies_for_one
         self._messages: list[Message] = [UserMessage(case.task)]
         self._replies: list[AssistantMessage] = []
         self._attempts = 0
         self._trace: list[TraceEntry] = []
-        self._notes: list[str] = []
+        self._broker_calls: list[BrokerCall] = []
 
     def run(self) -> Run:
         """Work until the model answers, a limit is reached or the infrastructure fails."""
@@ -107,6 +106,7 @@ class Agent:
             attempts=self._attempts,
             detail=detail,
             notes=tuple(self._notes),
+            broker_calls=tuple(self._broker_calls),
         )
 
     def _work(self) -> tuple[Status, str]:
@@ -121,7 +121,7 @@ class Agent:
         request = ChatRequest(
             self._settings.system_prompt,
             tuple(self._messages),
-            self._tools,
+            self._desk.specs,
             self._settings.sampling,
             self._time_limit.until,
         )
@@ -155,7 +155,7 @@ class Agent:
         return reply
 
     def _with_offered_name(self, call: ToolCall) -> ToolCall:
-        name = offered_name(call.name, (*self._offer.offered, *self._offer.denied))
+        name = offered_name(call.name, self._desk.names)
         raw_name = call.raw_name or call.name
         if name != raw_name:
             self._notes.append(f"the model called {raw_name!r}, which was read as {name!r}")
@@ -164,7 +164,7 @@ class Agent:
     def _finish(self, reply: AssistantMessage) -> tuple[Status, str]:
         if reply.finish == "length":
             return "truncated", "the reply was cut off by the output limit"
-        hint = unparsed_call_hint(reply.text, self._offer.offered)
+        hint = unparsed_call_hint(reply.text, [spec.name for spec in self._desk.specs])
         if hint:
             self._notes.append(hint)
         return "ok", ""
@@ -173,58 +173,15 @@ class Agent:
         """Run a reply's calls one after the other, in the model's order, so that effects follow it too."""
         complete = reply.calls[:-1] if reply.finish == "length" else reply.calls
         for call in complete:
-            entry = self._run_call(call)
-            self._trace.append(entry)
-            yield ToolMessage(call.id, call.name, entry.result, is_error=entry.outcome != "ok")
+            entry = self._desk.answer(len(self._replies), call)
+            if isinstance(entry, BrokerCall):
+                self._broker_calls.append(entry)
+            else:
+                self._trace.append(entry)
+            yield ToolMessage(call.id, call.name, entry.result, is_error=entry.failed)
         for call in reply.calls[len(complete) :]:
             self._notes.append(f"a call of {call.name} was {_CUT_OFF}")
             yield ToolMessage(call.id, call.name, _CUT_OFF, is_error=True)
-
-    def _run_call(self, call: ToolCall) -> TraceEntry:
-        tool = self._offer.offered.get(call.name)
-        if tool is None:
-            outcome, text = self._refuse(call)
-        elif call.arguments is None:
-            outcome = "invalid_arguments"
-            text = f"the arguments are not a JSON object: {shorten(call.raw_arguments, 200)}"
-        else:
-            call = replace(call, arguments=without_refused_nulls(tool, call.arguments))
-            outcome, text = self._run_tool(tool, call)
-        return TraceEntry(len(self._replies), call, outcome, self._bounded(text))
-
-    def _refuse(self, call: ToolCall) -> tuple[Outcome, str]:
-        offered = ", ".join(self._offer.offered) or "none"
-        reason = self._offer.denied.get(call.name)
-        if reason is not None:
-            return "denied", f"the tool {call.name} is not allowed here: {reason}; allowed tools: {offered}"
-        return "unknown_tool", f"there is no tool {call.name!r}; the tools are: {offered}"
-
-    def _run_tool(self, tool: Tool, call: ToolCall) -> tuple[Outcome, str]:
-        arguments = call.arguments or {}
-        faults = argument_faults(tool, arguments)
-        if faults:
-            return "invalid_arguments", "invalid arguments: " + "; ".join(faults)
-        try:
-            with self._time_limit.spent_on(tool.name):
-                return "ok", str(tool.run(copy.deepcopy(arguments), self._context_now()))
-        except (InfrastructureError, RunEndedError):
-            raise
-        except ToolError as error:
-            return "error", str(error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's tool may raise anything, and the run goes on
-            self._notes.append(f"tool {tool.name} raised {type(error).__name__}: {error}")
-            return "error", f"the tool failed: {type(error).__name__}: {error}"
-
-    def _context_now(self) -> ToolContext:
-        left = self._time_limit.seconds_left
-        return self._context if left is None else replace(self._context, limits=self._context.limits.within(left))
-
-    def _bounded(self, text: str) -> str:
-        most = self._context.limits.result_chars
-        clean = clean_text(text)
-        if len(clean) <= most:
-            return clean
-        return f"{clean[:most]}\n[cut: the first {most} of {len(clean)} characters; ask for a smaller part]"
 
     def _usage(self) -> Usage | None:
         usages = [reply.usage for reply in self._replies]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pytest_tooleval.errors import ToolError, ToolUnavailableError
 from pytest_tooleval.tools.mcp.config import McpServer
-from pytest_tooleval.tools.mcp.connection import SessionLostError
+from pytest_tooleval.tools.mcp.connection import NoAnswerError, SessionLostError
 from pytest_tooleval.tools.mcp.launch import shared_environment
 from pytest_tooleval.tools.mcp.running import RunningServer, Starter
 from pytest_tooleval.tools.mcp.sharing import SharedServer
@@ -67,14 +67,19 @@ class LiveServer:
         return self._failure if self._clock() < self._rests_until else ""
 
     def tools(self) -> list[Any]:
-        """Return the tools that it lists now, as they came.
+        """Return the tools that it lists now, as they came; a server that was lost meanwhile is asked anew.
 
         Raises:
             NotStartedError: it could not be started.
             ToolUnavailableError: it does not list them.
 
         """
-        return self._used(lambda running: running.tools())
+        try:
+            return self._used(lambda running: running.tools())
+        except (NotStartedError, NoAnswerError):
+            raise
+        except ToolUnavailableError:
+            return self._used(lambda running: running.tools())
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool and return the result as it came.
@@ -95,7 +100,7 @@ class LiveServer:
             NotStartedError: it could not be started.
 
         """
-        return self._used(_info)
+        return self._used(lambda running: ServerInfo(*running.connection.server_info))
 
     def _used(self, work: Callable[[RunningServer], Result]) -> Result:
         """Do something with the running server; once more when its session was lost and nothing was done."""
@@ -167,12 +172,6 @@ class LiveServers:
             if not self._is_closed:
                 self._is_closed = True
                 self._starter.close()
-
-
-def _info(running: RunningServer) -> ServerInfo:
-    session = running.connection._session  # noqa: SLF001 - a connection does not tell it otherwise
-    info = None if session is None else session._session.server_info  # noqa: SLF001
-    return ServerInfo() if info is None else ServerInfo(info.name, info.version)
 
 
 class OpenSession:

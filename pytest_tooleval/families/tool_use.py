@@ -15,9 +15,11 @@ from pytest_tooleval.agent.loop import Agent, AgentSettings
 from pytest_tooleval.agent.time_limit import TimeLimit
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.errors import WorktreeError, nearest
+from pytest_tooleval.errors import InfrastructureError, nearest
+from pytest_tooleval.families.tool_sets import BROKER, ToolSet
 from pytest_tooleval.measures.confusion import expected_sequences
 from pytest_tooleval.measures.cost import Billing, run_cost
+from pytest_tooleval.measures.lost import Reach, Stage, lost_at
 from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.measures.tool_use import count_errors, redundant_calls
 from pytest_tooleval.measures.verify import (
@@ -32,8 +34,12 @@ from pytest_tooleval.measures.verify import (
 from pytest_tooleval.providers.mock import MockProvider
 from pytest_tooleval.providers.provider import Provider
 from pytest_tooleval.tools.registry import Offer, ToolRegistry
+from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
-from pytest_tooleval.transcript import Run, TraceEntry
+from pytest_tooleval.transcript import BrokerCall, Run, TraceEntry
+
+_MEASURED = frozenset({"ok", "truncated"})
+_MOST_SHOWN_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,8 @@ class ToolUseResult:
         accuracy: see `measures.verify.accuracy`.
         worktree: where the folder was kept, empty when it was removed.
         hints: what about the case itself may explain a miss.
+        tools: how many tools the model could call, None when it came to none.
+        lost_at: see `measures.lost.lost_at`; None when the case passes or was not measured.
 
     """
 
@@ -54,6 +62,8 @@ class ToolUseResult:
     accuracy: float | None = None
     worktree: str = ""
     hints: tuple[str, ...] = ()
+    tools: int | None = None
+    lost_at: Stage | None = None
 
     @property
     def passed(self) -> bool:
@@ -68,21 +78,25 @@ class ToolUseRunner:
     Attributes:
         tools: what can be offered.
         worktrees: where the cases' folders are made.
+        servers: the servers whose tools cases can name.
         settings: what holds for every case.
         limits: bounds of the tools.
         keep_worktrees: leave the folders for debugging.
         seconds: most seconds of a run whose case sets none, or None for any time.
         stop: set when runs have to end because nobody waits for them any more.
+        tool_set: what stands beside a case's tools, and how a model reaches them.
 
     """
 
     tools: ToolRegistry
     worktrees: WorktreeRoot
+    servers: ToolSource = field(default_factory=OwnToolsOnly)
     settings: AgentSettings = field(default_factory=AgentSettings)
     limits: ToolLimits = field(default_factory=ToolLimits)
     keep_worktrees: bool = False
     seconds: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    tool_set: ToolSet = field(default_factory=ToolSet)
 
     def time_limit(self, case: ToolUseCase) -> float | None:
         """Return the most seconds that a run of the case may take, or None."""
@@ -93,17 +107,34 @@ class ToolUseRunner:
         try:
             with self.worktrees.worktree(case, keep=self.keep_worktrees) as worktree:
                 context = ToolContext(worktree.path, worktree.environment, self.limits, case.pages)
-                offer = self.tools.offer_for(case)
                 limit = TimeLimit(self.time_limit(case), self.stop)
-                with _directory_for(offer, worktree.path):
-                    run = Agent(case, provider, offer, context, self.settings, limit).run()
+                with self.servers.offer(case, self.tools.offer_for(case), context) as tools:
+                    offer = self.tool_set.of_case(tools.offer)
+                    provider = self.tool_set.played(provider, offer)
+                    open_desk = self.tool_set.open_desk
+                    with _directory_for(offer, worktree.path):
+                        agent = Agent(
+                            case, provider, offer, context, self.settings, limit, open_desk=open_desk
+                        )
+                        run = agent.run()
+                run = replace(run, notes=(*run.notes, *tools.notes))
                 checked = case.verifier.files if case.verifier else ()
                 behaviour = _behaviour(run, worktree.path, read_end_state(worktree.path, checked))
                 kept = str(worktree.path) if self.keep_worktrees else ""
-        except WorktreeError as error:
+        except InfrastructureError as error:
             return ToolUseResult(Run("error", detail=str(error)))
-        result = _judge(case, run, behaviour, kept)
-        return result if result.passed else replace(result, hints=tuple(case_hints(case, offer)))
+        result = replace(_judge(case, run, behaviour, kept), tools=len(offer.offered))
+        if result.passed:
+            return result
+        lost = self._lost_at(case, run, offer, behaviour.worktree)
+        return replace(result, hints=tuple(case_hints(case, offer)), lost_at=lost)
+
+    def _lost_at(self, case: ToolUseCase, run: Run, offer: Offer, worktree: str) -> Stage | None:
+        if run.status not in _MEASURED:
+            return None
+        named = {name for call in run.broker_calls for name in call.shown}
+        shown = named if self.tool_set.is_brokered else offer.offered
+        return lost_at(case, run.trace, Reach(offer.offered, shown), worktree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +156,32 @@ class ToolUseTarget:
         return self.runner.time_limit(case)
 
     def cannot_run(self, case: ToolUseCase) -> str | None:
-        """Return the provider's reason to skip the case, or None."""
-        return self.provider.cannot_run(case)
+        """Return the provider's or the tools' reason to skip the case, or None."""
+        return self.runner.servers.cannot_run(case) or self.provider.cannot_run(case)
 
     def measure(self, case: ToolUseCase, _trial: int = 1) -> CaseOutcome:
         """Let the model work on the case once, and judge what it did."""
         result = self.runner.run(case, self.provider)
-        ended = result.run.status in {"ok", "truncated"}
+        ended = result.run.status in _MEASURED
         error = "" if ended else result.run.detail
         return CaseOutcome(result.passed, self.record(case, result), error, result.worktree)
 
     def record(self, case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
         """Return the fields of a case in the result file, what it cost included."""
         cost = None if self.billing is None else run_cost(self.billing, result.run)
-        return {**record(case, result), "cost": cost}
+        return {**record(case, result), "cost": cost, **self._tool_set_record(result)}
+
+    def _tool_set_record(self, result: ToolUseResult) -> dict[str, Any]:
+        variant = self.runner.tool_set.variant
+        told = {
+            "model": self.name.removesuffix(variant.suffix),
+            "tools": variant.way,
+            "distractors": variant.distractors,
+            "size": result.tools,
+        }
+        if variant.way != BROKER:
+            return {"toolSet": told}
+        return {"toolSet": told, "brokerCalls": [_broker_call(call) for call in result.run.broker_calls]}
 
     def close(self) -> None:
         """Release the provider's connections."""
@@ -175,7 +218,7 @@ def _directory_for(offer: Offer, path: Path) -> contextlib.AbstractContextManage
 def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
     """Return the fields of a case in the result file, plain JSON values."""
     run = result.run
-    measured = run.status in {"ok", "truncated"}
+    measured = run.status in _MEASURED
     return {
         "status": run.status,
         "pass": result.passed if measured else None,
@@ -194,6 +237,7 @@ def record(case: ToolUseCase, result: ToolUseResult) -> dict[str, Any]:
         "answer": run.answer,
         "checks": count_checks(case),
         "mismatches": [asdict(mismatch) for mismatch in result.mismatches] if measured else [],
+        "lostAt": result.lost_at,
         "notes": [*run.notes, *result.hints],
         "detail": run.detail,
     }
@@ -219,5 +263,14 @@ def _trace_entry(entry: TraceEntry) -> dict[str, Any]:
     if call.raw_name and call.raw_name != call.name:
         shown["rawName"] = call.raw_name
     if entry.failed:
-        shown["result"] = entry.result[:500]
+        shown["result"] = entry.result[:_MOST_SHOWN_CHARS]
     return shown
+
+
+def _broker_call(call: BrokerCall) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": call.call.name, "arguments": call.call.arguments}
+    if call.call.arguments is None:
+        shown["rawArguments"] = call.call.raw_arguments
+    if call.failed:
+        return shown | {"error": call.error, "result": call.result[:_MOST_SHOWN_CHARS]}
+    return shown | {"shown": list(call.shown)}

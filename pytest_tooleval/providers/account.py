@@ -5,18 +5,23 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from pytest_tooleval.errors import ConfigError
+from pytest_tooleval.measures.text import common_start
 
 REDACTED = "[redacted]"
 _SHORTEST_LITERAL = 4  # shorter "secrets" (a dummy key such as "x") would blot out ordinary words
+_SHORTEST_LINE = 16  # of a secret of several lines, such as a private key: shorter lines are not secret alone
+_SHORTEST_PART = 8  # of a secret that a text was cut within
+_CUT_AFTER = ("\u2026", "...", "\n[")
+_CUT_BEFORE = ("\u2026", "...", "]\n")
 _PATTERNS = (
     re.compile(r"(?P<kept>\bBearer\s+)[^\s'\"]+", re.IGNORECASE),
     re.compile(r"(?P<kept>[?&][\w.-]*(?:key|token|secret|signature|sig|password)=)[^&#\s'\"]+", re.IGNORECASE),
-    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://)[^/?#\s'\"]+@", re.IGNORECASE),
+    re.compile(r"(?P<kept>://)[^/?#\s'\"]+@"),
 )
 
 
@@ -63,17 +68,18 @@ class Account:
 
 
 class Redactor:
-    """Replaces secrets in texts: given literals, bearer tokens, keys and userinfo in URLs."""
+    """Replaces secrets in texts: given literals, bearer tokens, keys and userinfo in URLs.
+
+    A literal is found as it is, as JSON, Python or a URL spell it, on one line, and line by line. Of a long one
+    that a text was cut within, what is left is replaced too.
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        spellings = {
-            form
-            for secret in secrets
-            if len(secret) >= _SHORTEST_LITERAL
-            for form in (secret, quote(secret, safe=""))
-        }
-        self._literals = sorted(spellings, key=len, reverse=True)
-        self._json_spellings = {json.dumps(literal, ensure_ascii=False)[1:-1] for literal in self._literals}
+        spellings = {form for secret in secrets for form in _spellings(secret)}
+        self._literals = sorted(spellings, key=lambda form: (-len(form), form))
+        self._long = [literal for literal in self._literals if len(literal) >= 2 * _SHORTEST_PART]
+        suspicious = [*self._literals, *(end for literal in self._long for end in _ends(literal))]
+        self._json_spellings = {json.dumps(text, ensure_ascii=False)[1:-1] for text in suspicious}
 
     def is_clean(self, json_text: str) -> bool:
         """Whether no text in a JSON document would be changed; a document that looks suspicious is not clean."""
@@ -85,9 +91,44 @@ class Redactor:
         """Return `text` with every secret replaced by `[redacted]`."""
         for literal in self._literals:
             text = text.replace(literal, REDACTED)
+        for literal in self._long:
+            text = _without_parts(text, literal)
         for pattern in _PATTERNS if _may_match(text) else ():
             text = pattern.sub(_redacted_tail, text)
         return text
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """Yield the ways in which a secret may stand in a text, without those too short to be told from words."""
+    lines = (line.strip() for line in secret.splitlines()) if "\n" in secret else ()
+    for text in (secret, " ".join(secret.split()), *(line for line in lines if len(line) >= _SHORTEST_LINE)):
+        forms = (text, quote(text, safe=""), json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+        yield from (form for form in (*forms, repr(text)[1:-1]) if len(form) >= _SHORTEST_LITERAL)
+
+
+def _ends(literal: str) -> tuple[str, str]:
+    return literal[:_SHORTEST_PART], literal[-_SHORTEST_PART:]
+
+
+def _without_parts(text: str, literal: str) -> str:
+    """Return a text without the beginning of a literal where it was cut off, and without the end likewise."""
+    head, tail = _ends(literal)
+    if head in text:
+        text = _without_beginnings(text, literal, head)
+    return _without_beginnings(text[::-1], literal[::-1], tail[::-1], mirrored=True)[::-1] if tail in text else text
+
+
+def _without_beginnings(text: str, literal: str, head: str, *, mirrored: bool = False) -> str:
+    marks = tuple(mark[::-1] for mark in _CUT_BEFORE) if mirrored else _CUT_AFTER
+    pieces, done = list[str](), 0
+    start = text.find(head)
+    while start >= 0:
+        end = start + common_start(text[start : start + len(literal)], literal)
+        if end == len(text) or text.startswith(marks, end):
+            pieces += [text[done:start], REDACTED[::-1] if mirrored else REDACTED]
+            done = end
+        start = text.find(head, end)
+    return "".join([*pieces, text[done:]])
 
 
 def _may_match(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pytest_tooleval.errors import ToolUnavailableError
@@ -19,8 +20,9 @@ def without_refused_nulls(tool: Tool, arguments: Mapping[str, Any]) -> dict[str,
     required = tool.parameters.get("required", ())
     refused = {name for name, value in arguments.items() if value is None and name not in required}
     if refused:
-        paths = [error.instance_path for error in _validator_of(tool).iter_errors(arguments)]
-        refused &= {path[0] for path in paths if path}
+        with suppress(ValueError):  # they are nested too deep: `argument_faults` refuses them all
+            paths = [error.instance_path for error in _validator_of(tool).iter_errors(arguments)]
+            refused &= {path[0] for path in paths if path}
     return {name: value for name, value in arguments.items() if name not in refused}
 
 
@@ -32,12 +34,15 @@ def argument_faults(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 
     """
     validator = _validator_of(tool)
-    if validator.is_valid(arguments):
-        return []
-    return [
-        ": ".join([*map(str, error.instance_path), str(error.message)])
-        for error in validator.iter_errors(arguments)
-    ]
+    try:
+        if validator.is_valid(arguments):
+            return []
+        return [
+            ": ".join([*map(str, error.instance_path), str(error.message)])
+            for error in validator.iter_errors(arguments)
+        ]
+    except ValueError:
+        return ["they are nested too deep"]
 
 
 def _validator_of(tool: Tool) -> Any:

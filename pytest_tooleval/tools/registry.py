@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from pytest_tooleval.cases.case import Category, Permission, ToolUseCase
+from pytest_tooleval.cases.catalog import CatalogTool
 from pytest_tooleval.errors import ConfigError, nearest
 from pytest_tooleval.tools.tool import Tool
 
@@ -37,11 +38,13 @@ class Offer:
     Attributes:
         offered: what the model sees, by name.
         denied: for each tool that exists and is not offered, why.
+        distractors: of the offered tools those that only look like some, by name, as their catalog lists them.
 
     """
 
     offered: Mapping[str, Tool]
     denied: Mapping[str, str]
+    distractors: Mapping[str, CatalogTool] = field(default_factory=dict)
 
 
 class ToolRegistry:

@@ -99,6 +99,16 @@ def test_a_lost_server_is_started_anew(opened: Any, tmp_path: Path) -> None:
     assert dice.call("roll", {})["content"] == [{"type": "text", "text": "4"}]
 
 
+def test_a_server_that_was_killed_lists_its_tools_all_the_same(opened: Any, tmp_path: Path) -> None:
+    dice = get(opened(dice=written(tmp_path, tools=[tool("roll")])), "dice")
+    dice.tools()
+    (process,) = programs(tmp_path)
+    process.kill()
+
+    assert dice.tools() == [tool("roll")]
+    assert programs(tmp_path) != [process]
+
+
 def test_after_a_failed_start_it_rests_for_a_while(tmp_path: Path) -> None:
     path = configured(tmp_path, {"gone": {"command": "no-such-program"}})
     starts, clock = [], [0.0]

@@ -490,6 +490,20 @@ def test_a_conversation_that_somebody_else_leads_is_compared_too(
     assert stale(shelf("replay"), FIRST, replace(led, messages=(*FIRST.messages, *messages))) == words
 
 
+def test_only_the_first_thing_that_is_said_is_the_task(shelf: Any) -> None:
+    case = tool_use_case()
+    opened = replace(FIRST, messages=(*FIRST.messages, UserMessage("Quickly.")))
+    followed = replace(opened, messages=(*opened.messages, DONE, UserMessage("Sure?")))
+    conversation = shelf("record").conversation(case, TARGET, 1, OwnProvider(DONE, DONE))
+    for request in (opened, followed):
+        conversation.reply(case, request)
+    conversation.save()
+    slowly = replace(FIRST, messages=(*FIRST.messages, UserMessage("Slowly.")))
+    certain = replace(opened, messages=(*opened.messages, DONE, UserMessage("Certain?")))
+    assert stale(shelf("replay"), slowly) == "user message after turn 0 changed from 'Quickly.' to 'Slowly.'"
+    assert stale(shelf("replay"), opened, certain) == "user message after turn 1 changed from 'Sure?' to 'Certain?'"
+
+
 def test_a_change_in_the_middle_of_a_run_is_one(two_turns: CassetteShelf) -> None:
     assert stale(two_turns, FIRST, replace(SECOND, tools=(READ,))) == "tool grep removed"
 

@@ -66,7 +66,7 @@ def test_the_parts_give_the_whole_run(files):
 VERDICTS = st.sampled_from(["passed", "missed", "missed", "error", "skipped"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_however_a_run_is_split_its_parts_give_the_same(tmp_path_factory, data):
     trials = data.draw(st.integers(1, 2), label="trials")
@@ -136,6 +136,15 @@ def test_in_a_partial_run_a_miss_fails(files):
     merged = merge(parts, partial=True)
     assert merged.document["verdict"] == "fail"
     assert [record["deferred"] for record in merged.document["toolUse"]["cases"]] == [False, False]
+
+
+def test_a_case_is_covered_when_all_its_trials_are(files):
+    every = [case("c1"), case("c1", trial=2), case("c2"), case("c2", trial=2)]
+    whole = whole_run(every, trials=2)
+    parts = [files.part(document) for document in split(every, [0, 1, 2], [3], gates=[gate()], whole=whole)]
+    merged = merge(parts[:1], partial=True)
+    assert merged.document["gates"][0]["skipReason"] == "not evaluated: 1 of 2 cases selected"
+    assert merge(parts).document["gates"][0]["pass"] is True
 
 
 def test_an_item_that_never_ended_makes_the_gate_unmeasured(files):

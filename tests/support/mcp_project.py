@@ -18,8 +18,9 @@ from mcp_misbehaving import Quirk
 
 from pytest_tooleval.cases.case import ServerUse, Source, ToolUseCase
 from pytest_tooleval.tools.mcp.config import load_mcp_config
-from pytest_tooleval.tools.mcp.servers import CaseTools, McpServers
+from pytest_tooleval.tools.mcp.servers import McpServers
 from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.tools.source import CaseTools
 from pytest_tooleval.tools.tool import Tool, ToolContext, ToolLimits
 
 NOTHING = Offer({}, {})

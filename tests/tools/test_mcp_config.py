@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_tooleval.cases.case import ServerUse, Source, ToolUseCase
+from pytest_tooleval.cases.schema import schema_text
 from pytest_tooleval.errors import CaseError, ToolUnavailableError
-from pytest_tooleval.tools.mcp.config import Command, Endpoint, McpConfig, McpServer, expand, load_mcp_config
+from pytest_tooleval.tools.mcp.config import (
+    DEFAULT_CALL_SECONDS,
+    DEFAULT_START_SECONDS,
+    Command,
+    Endpoint,
+    McpConfig,
+    McpServer,
+    expand,
+    load_mcp_config,
+)
 
 SHOWN = Path("evals/mcp.json")
 
@@ -252,3 +263,11 @@ def test_values_are_not_shown_when_a_server_is(tmp_path: Path) -> None:
     made = server(tmp_path, command="x", env={"KEY": "s3cr3t"})
     assert "s3cr3t" not in repr(expand(made, {}))
     assert "s3cr3t" not in repr(expand(server(tmp_path, url="http://u:s3cr3t@h/", headers={"A": "s3cr3t"}), {}))
+
+
+def test_every_key_is_documented() -> None:
+    keys = json.loads(schema_text("mcp"))["$defs"]["server"]["properties"]
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [*list(keys)[1:7], "type", *list(keys)[7:]]
+    assert f"Default: {DEFAULT_START_SECONDS:g} |" in page
+    assert f"Default: {DEFAULT_CALL_SECONDS:g} |" in page

@@ -16,7 +16,7 @@ from mcp_misbehaving import Quirk, serving_http
 from mcp_project import McpProject
 
 from pytest_tooleval.errors import ToolError, ToolUnavailableError
-from pytest_tooleval.tools.mcp.servers import CaseTools
+from pytest_tooleval.tools.source import CaseTools
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from pytest_tooleval.cases.case import ServerUse
 from pytest_tooleval.errors import ToolError, ToolUnavailableError
-from pytest_tooleval.tools.mcp.servers import CaseTools
+from pytest_tooleval.tools.source import CaseTools
 
 BIN = Path(sys.executable).parent
 NPM_CACHE = str(Path.home() / ".npm")  # before tests get a home of their own

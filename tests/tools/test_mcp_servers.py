@@ -22,8 +22,9 @@ from mcp_project import MARK, McpProject, misbehaving, processes_with, soon, too
 
 from pytest_tooleval.cases.case import ServerUse
 from pytest_tooleval.errors import ToolError, ToolUnavailableError
-from pytest_tooleval.tools.mcp.servers import CaseTools, McpServers
+from pytest_tooleval.tools.mcp.servers import McpServers
 from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.tools.source import CaseTools
 from pytest_tooleval.tools.tool import ToolLimits
 
 
@@ -429,6 +430,22 @@ def test_a_server_that_died_between_cases_is_started_anew(project: McpProject) -
             assert process_of(project, tools) != first
 
 
+def test_a_case_that_has_called_nothing_yet_gets_another_server_and_one_that_has_does_not(
+    project: McpProject,
+) -> None:
+    with (
+        project.servers(own=misbehaving()) as servers,
+        project.case(servers) as used,
+        project.case(servers) as unused,
+    ):
+        first = process_of(project, used)
+        os.kill(first, 9)
+        said = "MCP server 'own' was lost before the call of count: it closed its output (killed by SIGKILL)"
+        assert soon(lambda: not processes_with(project.mark))
+        assert soon(lambda: process_of(project, unused) != first)
+        assert loss(project, used, "count") == said
+
+
 def test_a_server_that_does_not_list_its_tools_again_is_started_anew(project: McpProject) -> None:
     with project.servers(own=misbehaving(Quirk.MUTE_LIST, startSeconds=0.5)) as servers:
         with project.case(servers) as tools:
@@ -441,6 +458,7 @@ def test_a_call_that_takes_too_long_loses_the_server_for_later_cases_only(projec
     with project.servers(own=misbehaving(callSeconds=0.4)) as servers:
         with project.case(servers) as other, project.case(servers) as tools:
             first = process_of(project, tools)
+            assert process_of(project, other) == first
             message = loss(project, tools, "slow", seconds=0.8)
             assert message == "MCP server 'own' gave no answer to the call of slow within 0.4 s"
             with project.case(servers) as later:

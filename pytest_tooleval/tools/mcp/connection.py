@@ -115,7 +115,7 @@ class Connection:
 
     @property
     def server_info(self) -> tuple[str, str]:
-        """The server's name and version as it gives them; empty where it gives none, or before the session begins."""
+        """The server's name and version as it gives them; empty before the session and where it gives none."""
         return ("", "") if self._session is None else self._session.server_info
 
     def tools(self, seconds: float) -> list[Any]:

@@ -38,7 +38,7 @@ def merged_offer(case: ToolUseCase, base: Offer, found: Sequence[ServerTools]) -
         else:
             denied[name] = str(reason)
     _check_denials(case, [*offered, *denied])
-    return Offer(offered, denied)
+    return replace(base, offered=offered, denied=denied)
 
 
 def _named(base: Offer, found: Sequence[ServerTools]) -> Iterator[tuple[str, Tool | str]]:

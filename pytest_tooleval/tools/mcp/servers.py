@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,23 +19,10 @@ from pytest_tooleval.tools.mcp.package import missing_package
 from pytest_tooleval.tools.mcp.running import Starter
 from pytest_tooleval.tools.mcp.sharing import Lease, OwnServers, SharedServer
 from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.tools.source import CaseTools
 from pytest_tooleval.tools.tool import ToolContext
 
 DEFAULT_EXIT_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class CaseTools:
-    """The tools of one case.
-
-    Attributes:
-        offer: those of the suite and those of the case's servers.
-        notes: what was odd about the servers; whole when the case has given them back.
-
-    """
-
-    offer: Offer
-    notes: list[str] = field(default_factory=list)
 
 
 class McpServers:

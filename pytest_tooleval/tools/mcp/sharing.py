@@ -115,6 +115,7 @@ class Lease:
         self._source = source
         self._start = start
         self._running: RunningServer | None = None
+        self._was_called = False
         self._notes: list[str] = []
 
     def tools(self) -> list[Any]:
@@ -131,8 +132,7 @@ class Lease:
             running.retired = True
             if not running.was_used:
                 raise
-        self.close()
-        return self._taken().tools()
+        return self._renewed(running).tools()
 
     def call(self, name: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Call a tool and return its result as it came.
@@ -149,13 +149,14 @@ class Lease:
         """
         most = self._server.call_seconds
         running = self._taken()
+        if not self._was_called and not running.is_usable:  # the case has left nothing there that it could miss
+            running = self._renewed(running)
+        self._was_called = True
         try:
             try:
                 return running.connection.call(name, arguments, min(most, seconds))
             except SessionLostError:
-                running.retired = True
-                self.close()
-                running = self._taken()
+                running = self._renewed(running)
                 return running.connection.call(name, arguments, min(most, seconds))
         except NoAnswerError:
             if seconds < most:
@@ -177,6 +178,11 @@ class Lease:
     def notes(self) -> list[str]:
         """What was odd about the server, as far as no other case has it among its notes; whole after `close`."""
         return self._notes
+
+    def _renewed(self, running: RunningServer) -> RunningServer:
+        running.retired = True
+        self.close()
+        return self._taken()
 
     def _taken(self) -> RunningServer:
         if self._running is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -15,7 +15,7 @@ import pytest
 from pytest_tooleval.agent.loop import DEFAULT_SYSTEM_PROMPT, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.cases.catalog import Catalog
+from pytest_tooleval.cases.catalog import Catalog, load_catalog
 from pytest_tooleval.cases.registry import FixtureRegistry
 from pytest_tooleval.cases.suite import Case, Suite, SuiteCase, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
@@ -23,6 +23,7 @@ from pytest_tooleval.families.budget import Budget, check_prices
 from pytest_tooleval.families.first_call import FirstCallTarget
 from pytest_tooleval.families.names import BROKER, HYBRID, LEXICAL
 from pytest_tooleval.families.target import Target as FamilyTarget
+from pytest_tooleval.families.tool_sets import ToolSet, ToolSetVariant, variants_of
 from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
 from pytest_tooleval.measures.cost import Billing
@@ -32,7 +33,8 @@ from pytest_tooleval.providers.provider import Provider, ProviderSettings, Sampl
 from pytest_tooleval.providers.target import Target, parse_targets
 from pytest_tooleval.settings import Settings
 from pytest_tooleval.tools.mcp.config import CONFIG_FILE, McpConfig, load_mcp_config
-from pytest_tooleval.tools.registry import ToolRegistry
+from pytest_tooleval.tools.distractors import DistractorPool
+from pytest_tooleval.tools.registry import Offer, ToolRegistry
 from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
 from pytest_tooleval.tools.tool import ToolLimits
 
@@ -101,8 +103,10 @@ class SuiteEnvironment:
 
     def without_semantic_leg(self) -> frozenset[str]:
         """Return the targets on which only lexical search runs."""
-        has_leg = self.gold is not None and self.gold.semantic_leg is not None
-        return frozenset({LEXICAL}) if has_leg else frozenset({LEXICAL, BROKER})
+        if self.gold is None:
+            return frozenset({LEXICAL, BROKER})
+        is_ours = self.gold.broker is None and self.gold.semantic_leg is None
+        return frozenset({LEXICAL, BROKER}) if is_ours else frozenset({LEXICAL})
 
     def item_count(self) -> int:
         """Return how many items the suite's cases make when nothing is left out."""
@@ -131,8 +135,8 @@ class SuiteEnvironment:
 
     def close(self) -> None:
         """Release what the targets hold."""
-        for model in self.models:
-            model.close()
+        for provider in {id(model.provider): model.provider for model in self.models}.values():
+            provider.close()
         for targets in self._targets_by_corpus.values():
             targets.close()
         self.servers.close()
@@ -196,13 +200,9 @@ def load_environment(
         seconds=settings.timeout,
         stop=shared.stop,
     )
-    make_target = FirstCallTarget if settings.first_call else ToolUseTarget
     return SuiteEnvironment(
         suite=suite,
-        models=tuple(
-            make_target(target.name, provider, runner, billing_of(target))
-            for target, provider in open_providers(hook, settings)
-        ),
+        models=tuple(_open_models(hook, settings, runner, _tool_sets(settings, tools, shown))),
         engines=settings.engine_names,
         gold=_gold_settings(suite, config, hook, settings, mcp),
         tools=tools,
@@ -275,6 +275,66 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
     )
 
 
+def targets_with_tools(settings: Settings) -> tuple[tuple[str, Target, ToolSetVariant], ...]:
+    """Return every target with every set of tools that it is given, under the name that this is measured by.
+
+    Raises:
+        ConfigError: two have one name.
+
+    """
+    variants = variants_of(settings.tools, settings.distractors)
+    found = {f"{each.name}{variant.suffix}": (each, variant) for each in targets_of(settings) for variant in variants}
+    if len(found) < len(targets_of(settings)) * len(variants):
+        raise ConfigError("a model is named as a target with other tools would be: measure it in a run of its own")
+    return tuple((name, *pair) for name, pair in found.items())
+
+
+def _open_models(
+    hook: Any, settings: Settings, runner: ToolUseRunner, tool_sets: Mapping[ToolSetVariant, ToolSet]
+) -> Iterator[ToolUseTarget]:
+    """Yield what tool-use cases are run on; the targets of one model share its provider."""
+    make_target = FirstCallTarget if settings.first_call else ToolUseTarget
+    providers = dict(open_providers(hook, settings))
+    for name, target, variant in targets_with_tools(settings):
+        given = replace(runner, tool_set=tool_sets[variant])
+        yield make_target(name, providers[target], given, billing_of(target))
+
+
+def _tool_sets(settings: Settings, tools: ToolRegistry, shown: Any) -> dict[ToolSetVariant, ToolSet]:
+    variants = variants_of(settings.tools, settings.distractors)
+    pool = _distractor_pool(settings, tools, shown)
+    catalogs = None
+    if any(variant.is_brokered for variant in variants):
+        from pytest_tooleval.agent.brokered import BrokerCatalogs
+
+        catalogs = BrokerCatalogs()
+    return {
+        variant: ToolSet(
+            variant,
+            pool if variant.distractors else None,
+            catalogs if variant.is_brokered else None,
+        )
+        for variant in variants
+    }
+
+
+def _distractor_pool(settings: Settings, tools: ToolRegistry, shown: Any) -> DistractorPool | None:
+    path = settings.distractor_catalog
+    if path is None or not settings.distractors:
+        return None
+    try:
+        pool = DistractorPool(load_catalog(path, shown(path)))
+    except CaseError as error:
+        raise ConfigError(str(error)) from None
+    most, there = max(settings.distractors), pool.count_beside(Offer(tools.tools, {}))
+    if there < most:
+        raise ConfigError(
+            f"{shown(path)} has {there} tools that can stand beside the suite's own, and --tooleval-distractors asks "
+            f"for {most}: tools of one name count once, and none may have the name of one of the suite's"
+        )
+    return pool
+
+
 def billing_of(target: Target) -> Billing:
     """Return who bills a target's tokens."""
     return Billing(target.provider, target.settings.model, target.settings.url)
@@ -293,7 +353,7 @@ def open_budget(settings: Settings, ledger: Path | None) -> Budget:
     """
     unbilled: frozenset[str] = frozenset()
     if settings.max_cost is not None:
-        unbilled = check_prices((target.name, billing_of(target)) for target in targets_of(settings))
+        unbilled = check_prices((name, billing_of(target)) for name, target, _ in targets_with_tools(settings))
     return Budget(settings.max_tokens, settings.max_cost, unbilled, ledger)
 
 

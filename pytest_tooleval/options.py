@@ -12,6 +12,7 @@ import pytest
 Kind: TypeAlias = Literal["flag", "list", "value", "optional"]
 FAMILIES = ("tool_use", "discovery", "invocation", "ergonomics", "tokens", "performance", "cache")
 TOOL_CHOICES = ("auto", "required", "none")
+TOOL_WAYS = ("direct", "broker")
 SHORT_NAMES = ("--provider", "--model", "--compare", "--provider-url")
 PREFIX = "--tooleval-"
 
@@ -50,6 +51,16 @@ def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _some_of(choices: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    one = _one_of(choices)
+    return lambda text: tuple(dict.fromkeys(one(part.strip()) for part in text.split(",")))
+
+
+def _whole_numbers(least: int) -> Callable[[str], tuple[int, ...]]:
+    whole = _whole(least)
+    return lambda text: tuple(sorted({whole(part.strip()) for part in text.split(",")}))
 
 
 def _text(text: str) -> str:
@@ -142,6 +153,20 @@ OPTIONS = (
     Option("first-call", "ask once, run nothing, judge the first reply", "flag", default=False),
     Option("max-tokens", "begin no more cases once so many tokens are spent", parse=_whole(1), metavar="N"),
     Option("max-cost", "begin no more cases once so many US dollars are spent", parse=_number(0), metavar="USD"),
+    Option(
+        "tools",
+        "how a model reaches tools: direct, broker, or direct,broker for both (default: direct)",
+        parse=_some_of(TOOL_WAYS),
+        default=("direct",),
+        metavar="WAY[,WAY]",
+    ),
+    Option(
+        "distractors",
+        "measure each target again with so many tools of a catalog beside those of the case",
+        parse=_whole_numbers(1),
+        metavar="N[,M]",
+    ),
+    Option("distractor-catalog", "catalog or tools/list result that distractors are taken from", metavar="FILE"),
     Option("trials", "how often each case is run (default: 1)", parse=_whole(1), default=1, metavar="N"),
     Option("request-timeout", "seconds for one request (default: 120)", parse=_number(0.001), default=120.0),
     Option(

@@ -219,10 +219,14 @@ class EvalSession:
     def _notes(self, items: Sequence[CaseItem]) -> Iterator[str]:
         corpora = {item.found.corpus.root: item.found.corpus for item in items if item.is_gold}
         if corpora:
+            from pytest_tooleval.broker.lint import lint
             from pytest_tooleval.families.gold import broken_schemas
+            from pytest_tooleval.reports.lint_section import lint_lines
         for folder, corpus in sorted(corpora.items()):
             for ref, problem in broken_schemas(corpus.catalog or Catalog()):
                 yield f"{ref} ({self._shown(folder)}): its input schema is not a JSON Schema: {problem}"
+            if corpus.catalog is not None:
+                yield from lint_lines(f"{self._shown(folder)}/catalog", lint(corpus.catalog))
         for item in {(item.path, item.found.case.id): item for item in items}.values():
             case = item.found.case
             if not isinstance(case, ToolUseCase):

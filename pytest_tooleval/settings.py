@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,9 @@ class Settings:
     first_call: bool
     max_tokens: int | None
     max_cost: float | None
+    tools: tuple[str, ...]
+    distractors: tuple[int, ...]
+    distractor_catalog: Path | None
     trials: int
     request_timeout: float
     retries: int
@@ -88,12 +93,29 @@ def read_settings(config: pytest.Config) -> Settings:
     values["suites"] = suite_folders(config)
     for name in ("provider_url", "add_provider", "family", "engine"):
         values[name] = tuple(values[name] or ())
+    values["distractors"] = values["distractors"] or ()
     values["system_prompt"] = _read_prompt(config, values["system_prompt"])
-    for name in ("json", "snapshot", "baseline", "mcp_config", "broker_mapping"):
+    for name in ("json", "snapshot", "baseline", "distractor_catalog", "mcp_config", "broker_mapping"):
         values[name] = _path(config, name, values[name]) if values[name] else None
     for name in ("record", "replay"):
         values[name] = None if values[name] is None else _optional_path(config, name, values[name])
+    _check_tool_sets(values)
     return Settings(providers=providers or ("mock",), **values)
+
+
+def _check_tool_sets(values: Mapping[str, Any]) -> None:
+    catalog: Path | None = values["distractor_catalog"]
+    if values["distractors"] and catalog is None:
+        raise pytest.UsageError(
+            "tooleval: --tooleval-distractors needs a catalog to take them from: --tooleval-distractor-catalog FILE"
+        )
+    if catalog is not None and not catalog.is_file():
+        raise pytest.UsageError(f"tooleval: the catalog of distractors {catalog} is no file")
+    if values["first_call"] and "broker" in values["tools"]:
+        raise pytest.UsageError(
+            "tooleval: --tooleval-first-call judges one reply, and through the broker that is a search: use "
+            "--tooleval-tools direct with it"
+        )
 
 
 def _path(config: pytest.Config, option: str, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from importlib import metadata
@@ -13,7 +14,8 @@ from pytest_tooleval.measures.fingerprint import TOOL, TOOL_ORDER, Fingerprint, 
 from pytest_tooleval.providers.presets import PRESETS
 from pytest_tooleval.providers.provider import Sampling
 from pytest_tooleval.providers.target import Target
-from pytest_tooleval.tools.tool import Tool
+from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.tools.tool import ToolContext
 
 # What is named here is neither sent nor scored, or stands in the parts by what comes of it. Whatever else a record
 # holds counts, so that a new field is never forgotten.
@@ -59,37 +61,57 @@ class ToolUseFingerprints:
             **({"tier": tier} if tier else {}),
             "plugin version": _plugin_version(),
         }
-        self._tool_hashes: dict[str, str] = {}
         self._shared: dict[object, SharedHashes] = {}
+        self._lock = threading.Lock()
 
     def of(self, case: ToolUseCase) -> Fingerprint:
-        """Return the fingerprint of a case; its id, description and tags do not count."""
+        """Return the fingerprint of a case; its id, description and tags do not count.
+
+        The servers that a case names are asked for their tools, once for all cases that name the same.
+
+        Raises:
+            InfrastructureError: a server cannot be asked.
+
+        """
         own = dict(_parts(case, _CASE))
         own["max turns"] = str(case.max_turns or self._runner.settings.max_turns)
         own["time limit"] = str(self._runner.time_limit(case))
         if self._reads_script and case.mock is not None:
             own["script"] = content_hash(case.mock)
-        return Fingerprint(own, self._shared_parts(case))
+        return Fingerprint(own, self._shared_hashes(case))
 
-    def _shared_parts(self, case: ToolUseCase) -> SharedHashes:
-        """Return the parts that all cases with the same permissions have in common."""
-        permissions = (frozenset(case.tool_permission.items()), case.tools_deny)
-        if permissions not in self._shared:
-            offer = self._runner.tools.offer_for(case)
-            self._shared[permissions] = SharedHashes.of(
-                {
-                    **{f"{TOOL}{name}": self._tool_hash(tool) for name, tool in offer.offered.items()},
-                    TOOL_ORDER: content_hash(list(offer.offered)),
-                    "denied tools": content_hash(offer.denied),
-                    **self._always,
-                }
-            )
-        return self._shared[permissions]
+    def _shared_hashes(self, case: ToolUseCase) -> SharedHashes:
+        """Return the parts that all cases with the same permissions and servers have in common."""
+        key = (frozenset(case.tool_permission.items()), case.tools_deny, case.mcp)
+        found = self._shared.get(key)
+        if found is None:
+            with self._lock:
+                found = self._shared.get(key) or self._hashes_of(self._offer(case))
+                self._shared[key] = found
+        return found
 
-    def _tool_hash(self, tool: Tool) -> str:
-        if tool.name not in self._tool_hashes:
-            self._tool_hashes[tool.name] = content_hash([tool.description, tool.parameters])
-        return self._tool_hashes[tool.name]
+    def _hashes_of(self, offer: Offer) -> SharedHashes:
+        return SharedHashes.of(
+            {
+                **{
+                    f"{TOOL}{name}": content_hash([tool.description, tool.parameters])
+                    for name, tool in offer.offered.items()
+                },
+                TOOL_ORDER: content_hash(list(offer.offered)),
+                "denied tools": content_hash(offer.denied),
+                **self._always,
+            }
+        )
+
+    def _offer(self, case: ToolUseCase) -> Offer:
+        runner = self._runner
+        base = runner.tools.offer_for(case)
+        if not case.mcp:
+            return base
+        with runner.worktrees.worktree(case) as worktree:
+            context = ToolContext(worktree.path, worktree.environment, runner.limits, case.pages)
+            with runner.servers.offer(case, base, context) as tools:
+                return tools.offer
 
 
 @lru_cache(maxsize=1)

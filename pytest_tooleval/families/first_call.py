@@ -35,7 +35,7 @@ class FirstCallTarget(ToolUseTarget):
         """Ask the model once, and judge what it would do first."""
         runner = self.runner
         limit = TimeLimit(runner.time_limit(case), runner.stop)
-        offer = runner.tools.offer_for(case)
+        offer = runner.tool_set.of_case(runner.tools.offer_for(case))
         run = ask_once(case, self.provider, offer, runner.settings, limit)
         return self._outcome(case, run, offer)
 
@@ -43,7 +43,7 @@ class FirstCallTarget(ToolUseTarget):
         turn = _judge(case, run)
         hints = tuple(case_hints(case, offer)) if turn.mismatches else ()
         accuracy = first_turn_accuracy(case.expected, run.names)
-        result = ToolUseResult(run, turn.mismatches, accuracy, hints=hints)
+        result = ToolUseResult(run, turn.mismatches, accuracy, hints=hints, tools=len(offer.offered))
         fields = self.record(case, result) | {"tier": TIER, "notJudged": list(turn.not_judged)}
         ended = run.status in {"ok", "truncated"}
         nothing_decided = ended and not turn.judged and not turn.mismatches

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pytest_tooleval.agent.brokered import BrokerCatalogs
 
 DIRECT, BROKER = "direct", "broker"
-WAYS = (DIRECT, BROKER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,12 @@ class ToolSetVariant:
     def suffix(self) -> str:
         """What the target's name ends with: `+100+broker`; nothing for the tools of the case, offered at once."""
         count = f"+{self.distractors}" if self.distractors else ""
-        return f"{count}+{BROKER}" if self.way == BROKER else count
+        return f"{count}+{BROKER}" if self.is_brokered else count
+
+    @property
+    def is_brokered(self) -> bool:
+        """Whether tools are found, described and called through a broker."""
+        return self.way == BROKER
 
 
 def variants_of(ways: Sequence[str], distractors: Sequence[int]) -> tuple[ToolSetVariant, ...]:
@@ -58,11 +62,6 @@ class ToolSet:
     variant: ToolSetVariant = ToolSetVariant()
     pool: DistractorPool | None = None
     catalogs: BrokerCatalogs | None = None
-
-    @property
-    def is_brokered(self) -> bool:
-        """Whether tools are found, described and called through a broker."""
-        return self.catalogs is not None
 
     def of_case(self, own: Offer) -> Offer:
         """Return the tools of a case with the distractors.

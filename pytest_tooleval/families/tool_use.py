@@ -16,7 +16,7 @@ from pytest_tooleval.agent.time_limit import TimeLimit
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import InfrastructureError, nearest
-from pytest_tooleval.families.tool_sets import BROKER, ToolSet
+from pytest_tooleval.families.tool_sets import ToolSet
 from pytest_tooleval.measures.confusion import expected_sequences
 from pytest_tooleval.measures.cost import Billing, run_cost
 from pytest_tooleval.measures.lost import Reach, Stage, lost_at
@@ -110,13 +110,7 @@ class ToolUseRunner:
                 limit = TimeLimit(self.time_limit(case), self.stop)
                 with self.servers.offer(case, self.tools.offer_for(case), context) as tools:
                     offer = self.tool_set.of_case(tools.offer)
-                    provider = self.tool_set.played(provider, offer)
-                    open_desk = self.tool_set.open_desk
-                    with _directory_for(offer, worktree.path):
-                        agent = Agent(
-                            case, provider, offer, context, self.settings, limit, open_desk=open_desk
-                        )
-                        run = agent.run()
+                    run = self._work(case, provider, offer, context, limit)
                 run = replace(run, notes=(*run.notes, *tools.notes))
                 checked = case.verifier.files if case.verifier else ()
                 behaviour = _behaviour(run, worktree.path, read_end_state(worktree.path, checked))
@@ -129,11 +123,18 @@ class ToolUseRunner:
         lost = self._lost_at(case, run, offer, behaviour.worktree)
         return replace(result, hints=tuple(case_hints(case, offer)), lost_at=lost)
 
+    def _work(
+        self, case: ToolUseCase, provider: Provider, offer: Offer, context: ToolContext, limit: TimeLimit
+    ) -> Run:
+        played, open_desk = self.tool_set.played(provider, offer), self.tool_set.open_desk
+        with _directory_for(offer, context.worktree):
+            return Agent(case, played, offer, context, self.settings, limit, open_desk=open_desk).run()
+
     def _lost_at(self, case: ToolUseCase, run: Run, offer: Offer, worktree: str) -> Stage | None:
         if run.status not in _MEASURED:
             return None
         named = {name for call in run.broker_calls for name in call.shown}
-        shown = named if self.tool_set.is_brokered else offer.offered
+        shown = named if self.tool_set.variant.is_brokered else offer.offered
         return lost_at(case, run.trace, Reach(offer.offered, shown), worktree)
 
 
@@ -179,7 +180,7 @@ class ToolUseTarget:
             "distractors": variant.distractors,
             "size": result.tools,
         }
-        if variant.way != BROKER:
+        if not variant.is_brokered:
             return {"toolSet": told}
         return {"toolSet": told, "brokerCalls": [_broker_call(call) for call in result.run.broker_calls]}
 

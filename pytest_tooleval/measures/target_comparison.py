@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import isclose
 from statistics import fmean
 from typing import Literal, TypeAlias
 
@@ -170,7 +169,7 @@ def _difference(metric: Metric, reference: Side, target: Side, *, scripted: bool
 
 
 def _estimate(metric: Metric, before: Sequence[CaseMean], now: Sequence[CaseMean]) -> Difference:
-    differences = [_less(one.value, other.value) for one, other in zip(before, now, strict=True)]
+    differences = [other.value - one.value for one, other in zip(before, now, strict=True)]
     p_value = sign_flip_p_value(differences)
     interval = _interval(metric, before, now, differences)
     if interval is not None and p_value is not None:
@@ -217,11 +216,6 @@ def agreeing(interval: Interval, difference: float, p_value: float) -> Interval:
     if difference > 0:
         return replace(interval, low=max(interval.low, 0.0))
     return replace(interval, high=min(interval.high, 0.0))
-
-
-def _less(before: float, now: float) -> float:
-    """Return how much is added, 0 for the noise of floating-point means."""
-    return 0.0 if isclose(before, now, rel_tol=1e-12) else now - before
 
 
 def _why_no_interval(differences: Sequence[float]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from pytest_tooleval.cases.case import (
     Page,
     ScriptedCall,
     ScriptedTurn,
+    ServerUse,
     Source,
     TextCheck,
     ToolUseCase,
@@ -24,8 +28,9 @@ from pytest_tooleval.families.tool_use import ToolUseRunner
 from pytest_tooleval.measures.fingerprint import what_changed
 from pytest_tooleval.providers.provider import ProviderSettings, Sampling
 from pytest_tooleval.providers.target import Target
-from pytest_tooleval.tools.registry import ToolRegistry
-from pytest_tooleval.tools.tool import Tool, ToolLimits
+from pytest_tooleval.tools.registry import Offer, ToolRegistry
+from pytest_tooleval.tools.source import CaseTools
+from pytest_tooleval.tools.tool import Tool, ToolContext, ToolLimits
 
 CASE = ToolUseCase(
     id="a",
@@ -53,8 +58,8 @@ def own(description: str = "Mine.", run=lambda arguments, context: "", **schema)
     return Tool("mine", description, {"type": "object", **schema}, "read", run)
 
 
-def runner(tools=None, settings=SETTINGS, limits=LIMITS, seconds=None) -> ToolUseRunner:
-    return ToolUseRunner(tools or registry(), WorktreeRoot(), settings, limits, seconds=seconds)
+def runner(tools=None, **more) -> ToolUseRunner:
+    return ToolUseRunner(tools=tools or registry(), worktrees=WorktreeRoot(), **more)
 
 
 def parts(case=CASE, target=TARGET, tier="", **run) -> dict[str, str]:
@@ -157,3 +162,46 @@ def test_cases_with_the_same_permissions_share_their_parts():
     first, second = prints.of(CASE), prints.of(replace(CASE, task="Else."))
     assert first.shared is second.shared
     assert prints.of(replace(CASE, tools_deny=("grep",))).shared.id != first.shared.id
+
+
+class Server:
+    """A tool source that serves one tool and counts how often it is asked."""
+
+    def __init__(self, description: str = "Says hello.") -> None:
+        self.tool = own(description)
+        self.asked = 0
+
+    def cannot_run(self, case: ToolUseCase) -> None:
+        return None
+
+    @contextlib.contextmanager
+    def offer(self, case: ToolUseCase, base: Offer, context: ToolContext) -> Iterator[CaseTools]:
+        assert context.worktree.is_dir()
+        self.asked += 1
+        yield CaseTools(Offer({**base.offered, "greet__hello": self.tool}, base.denied))
+
+    def close(self) -> None: ...
+
+
+SERVED = replace(CASE, mcp=(ServerUse("greet"),))
+
+
+def test_the_tools_of_a_server_count_by_what_it_lists():
+    before = parts(SERVED, servers=Server())
+    assert what_changed(BEFORE, before) == ["mcp changed", "tool greet__hello is new"]
+    assert what_changed(before, parts(SERVED, servers=Server())) == []
+    assert what_changed(before, parts(SERVED, servers=Server("Greets."))) == ["tool greet__hello changed"]
+    fewer = replace(CASE, mcp=(ServerUse("greet", ("hello",)),))
+    assert what_changed(before, parts(fewer, servers=Server())) == ["mcp changed"]
+
+
+def test_a_server_is_asked_once_for_all_cases_that_name_it():
+    server = Server()
+    prints = ToolUseFingerprints(TARGET, runner(servers=server))
+    threads = [threading.Thread(target=prints.of, args=(replace(SERVED, task=str(n)),)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    prints.of(CASE)
+    assert server.asked == 1

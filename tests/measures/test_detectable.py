@@ -58,6 +58,12 @@ def test_with_trials_it_is_that_of_a_mean():
     assert detectable_share_difference(parts) == detectable_mean_difference(parts)
 
 
+def test_a_mean_that_no_share_reaches_is_none():
+    parts = [1.0, -1.0, 1.0, -1.0, 1.0, -0.5]
+    assert detectable_mean_difference(parts) > 1
+    assert detectable_share_difference(parts) is None
+
+
 def test_a_few_parts_say_no_more_than_whole_cases():
     """One third of one case of 40 is no evidence that 0.03 could have been shown."""
     assert detectable_share_difference([1 / 3] + [0.0] * 39) == detectable_share_difference(whole(0, 0, 40))

@@ -83,7 +83,7 @@ def test_no_differences_have_no_p_value():
 
 
 def test_thirds_that_differ_in_their_last_digit_are_one_size():
-    assert sign_flip_p_value([1 / 3, 1 - 2 / 3, 2 / 3 - 1 / 3] * 2) == 2 / 64
+    assert sign_flip_p_value([1 / 3, 1 - 2 / 3, 2 / 3 - 1 / 3] * 6) == 2 / 2**18
 
 
 def test_drawn_signs_come_close_to_all_signs():

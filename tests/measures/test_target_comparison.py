@@ -185,6 +185,12 @@ def test_trials_are_averaged_by_case_before_cases_are_compared():
     assert (found.rises, found.falls) == (1, 0)
 
 
+def test_a_case_with_a_trial_that_has_no_value_has_none():
+    before = [run("x", "a", tokens=10), run("x", "a", trial=2, tokens=None), run("y", "a", tokens=10)]
+    (comparison,) = compare_targets("tool_use", [*before, run("x", "b"), run("y", "b")], ["a", "b"])
+    assert (of(comparison, "tokens").pairs, of(comparison, "calls").pairs) == (1, 2)
+
+
 def test_equal_shares_of_different_numbers_of_trials_do_not_differ():
     before = [run("x", "a", passed=number < 1, trial=number + 1) for number in range(3)]
     now = [run("x", "b", passed=number < 2, trial=number + 1) for number in range(6)]

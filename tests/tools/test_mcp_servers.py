@@ -439,10 +439,9 @@ def test_a_case_that_has_called_nothing_yet_gets_another_server_and_one_that_has
         project.case(servers) as unused,
     ):
         first = process_of(project, used)
-        os.kill(first, 9)
+        loss(project, used, "die")
+        assert process_of(project, unused) != first
         said = "MCP server 'own' was lost before the call of count: it closed its output (killed by SIGKILL)"
-        assert soon(lambda: not processes_with(project.mark))
-        assert soon(lambda: process_of(project, unused) != first)
         assert loss(project, used, "count") == said
 
 

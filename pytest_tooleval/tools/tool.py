@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ class ToolLimits:
         command_seconds: most seconds that a command may take.
         search_seconds: most seconds that one `grep` may take.
         fetch_seconds: most seconds that one `web_fetch` may take.
-        mcp_seconds: most seconds that one call of an MCP server's tool may take.
+        mcp_seconds: most seconds that one call of an MCP server's tool may take, beside the server's own limit.
 
     """
 
@@ -27,7 +28,7 @@ class ToolLimits:
     command_seconds: float = 60.0
     search_seconds: float = 5.0
     fetch_seconds: float = 20.0
-    mcp_seconds: float = 60.0
+    mcp_seconds: float = math.inf
 
     def within(self, seconds: float) -> ToolLimits:
         """Return the same limits, none of time longer than so many seconds."""

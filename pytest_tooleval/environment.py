@@ -15,7 +15,7 @@ import pytest
 from pytest_tooleval.agent.loop import DEFAULT_SYSTEM_PROMPT, AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
-from pytest_tooleval.cases.catalog import Catalog, load_catalog
+from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.cases.registry import FixtureRegistry
 from pytest_tooleval.cases.suite import Case, Suite, SuiteCase, load_suite
 from pytest_tooleval.errors import CaseError, ConfigError, Problem
@@ -23,7 +23,7 @@ from pytest_tooleval.families.budget import Budget, check_prices
 from pytest_tooleval.families.first_call import FirstCallTarget
 from pytest_tooleval.families.names import BROKER, HYBRID, LEXICAL
 from pytest_tooleval.families.target import Target as FamilyTarget
-from pytest_tooleval.families.tool_sets import ToolSet, ToolSetVariant, variants_of
+from pytest_tooleval.families.tool_sets import ToolSet, ToolSetVariant, load_pool, open_tool_sets, variants_of
 from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.gates.thresholds import THRESHOLDS_FILE, Gate, load_thresholds, unknown_ids
 from pytest_tooleval.measures.cost import Billing
@@ -33,8 +33,7 @@ from pytest_tooleval.providers.provider import Provider, ProviderSettings, Sampl
 from pytest_tooleval.providers.target import Target, parse_targets
 from pytest_tooleval.settings import Settings
 from pytest_tooleval.tools.mcp.config import CONFIG_FILE, McpConfig, load_mcp_config
-from pytest_tooleval.tools.distractors import DistractorPool
-from pytest_tooleval.tools.registry import Offer, ToolRegistry
+from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
 from pytest_tooleval.tools.tool import ToolLimits
 
@@ -283,7 +282,9 @@ def targets_with_tools(settings: Settings) -> tuple[tuple[str, Target, ToolSetVa
 
     """
     variants = variants_of(settings.tools, settings.distractors)
-    found = {f"{each.name}{variant.suffix}": (each, variant) for each in targets_of(settings) for variant in variants}
+    found = {
+        f"{each.name}{variant.suffix}": (each, variant) for each in targets_of(settings) for variant in variants
+    }
     if len(found) < len(targets_of(settings)) * len(variants):
         raise ConfigError("a model is named as a target with other tools would be: measure it in a run of its own")
     return tuple((name, *pair) for name, pair in found.items())
@@ -302,37 +303,11 @@ def _open_models(
 
 def _tool_sets(settings: Settings, tools: ToolRegistry, shown: Any) -> dict[ToolSetVariant, ToolSet]:
     variants = variants_of(settings.tools, settings.distractors)
-    pool = _distractor_pool(settings, tools, shown)
-    catalogs = None
-    if any(variant.is_brokered for variant in variants):
-        from pytest_tooleval.agent.brokered import BrokerCatalogs
-
-        catalogs = BrokerCatalogs()
-    return {
-        variant: ToolSet(
-            variant,
-            pool if variant.distractors else None,
-            catalogs if variant.is_brokered else None,
-        )
-        for variant in variants
-    }
-
-
-def _distractor_pool(settings: Settings, tools: ToolRegistry, shown: Any) -> DistractorPool | None:
     path = settings.distractor_catalog
-    if path is None or not settings.distractors:
-        return None
-    try:
-        pool = DistractorPool(load_catalog(path, shown(path)))
-    except CaseError as error:
-        raise ConfigError(str(error)) from None
-    most, there = max(settings.distractors), pool.count_beside(Offer(tools.tools, {}))
-    if there < most:
-        raise ConfigError(
-            f"{shown(path)} has {there} tools that can stand beside the suite's own, and --tooleval-distractors asks "
-            f"for {most}: tools of one name count once, and none may have the name of one of the suite's"
-        )
-    return pool
+    pool = None
+    if path is not None and settings.distractors:
+        pool = load_pool(path, shown(path), tools.tools, max(settings.distractors))
+    return open_tool_sets(variants, pool)
 
 
 def billing_of(target: Target) -> Billing:

@@ -166,7 +166,11 @@ OPTIONS = (
         parse=_whole_numbers(1),
         metavar="N[,M]",
     ),
-    Option("distractor-catalog", "catalog or tools/list result that distractors are taken from", metavar="FILE"),
+    Option(
+        "distractor-catalog",
+        "catalog or tools/list result, or a folder of them, that distractors are taken from",
+        metavar="FILE",
+    ),
     Option("trials", "how often each case is run (default: 1)", parse=_whole(1), default=1, metavar="N"),
     Option("request-timeout", "seconds for one request (default: 120)", parse=_number(0.001), default=120.0),
     Option(

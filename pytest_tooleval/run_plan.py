@@ -24,6 +24,9 @@ _NOT_COMPARED = frozenset(
     {
         "suites",
         "concurrency",
+        "record",
+        "max_tokens",
+        "max_cost",
         "request_timeout",
         "retries",
         "keep_worktrees",

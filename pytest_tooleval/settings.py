@@ -109,8 +109,8 @@ def _check_tool_sets(values: Mapping[str, Any]) -> None:
         raise pytest.UsageError(
             "tooleval: --tooleval-distractors needs a catalog to take them from: --tooleval-distractor-catalog FILE"
         )
-    if catalog is not None and not catalog.is_file():
-        raise pytest.UsageError(f"tooleval: the catalog of distractors {catalog} is no file")
+    if catalog is not None and not catalog.exists():
+        raise pytest.UsageError(f"tooleval: the catalog of distractors {catalog} does not exist")
     if values["first_call"] and "broker" in values["tools"]:
         raise pytest.UsageError(
             "tooleval: --tooleval-first-call judges one reply, and through the broker that is a search: use "

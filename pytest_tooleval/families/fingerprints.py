@@ -15,7 +15,6 @@ from pytest_tooleval.providers.presets import PRESETS
 from pytest_tooleval.providers.provider import Sampling
 from pytest_tooleval.providers.target import Target
 from pytest_tooleval.tools.registry import Offer
-from pytest_tooleval.tools.tool import ToolContext
 
 # What is named here is neither sent nor scored, or stands in the parts by what comes of it. Whatever else a record
 # holds counts, so that a new field is never forgotten.
@@ -51,6 +50,7 @@ class ToolUseFingerprints:
     """
 
     def __init__(self, target: Target, runner: ToolUseRunner, tier: str = "") -> None:
+        suffix = runner.tool_set.variant.suffix
         self._reads_script = target.provider not in _HTTP_PROVIDERS
         self._runner = runner
         self._always = {
@@ -59,6 +59,7 @@ class ToolUseFingerprints:
             **dict(_parts(runner.settings, _AGENT)),
             **dict(_parts(runner.limits)),
             **({"tier": tier} if tier else {}),
+            **({"tool set": suffix} if suffix else {}),
             "plugin version": _plugin_version(),
         }
         self._shared: dict[object, SharedHashes] = {}
@@ -86,7 +87,10 @@ class ToolUseFingerprints:
         found = self._shared.get(key)
         if found is None:
             with self._lock:
-                found = self._shared.get(key) or self._hashes_of(self._offer(case))
+                found = self._shared.get(key)
+                if found is None:
+                    with self._runner.offer(case) as offer:
+                        found = self._hashes_of(offer)
                 self._shared[key] = found
         return found
 
@@ -102,16 +106,6 @@ class ToolUseFingerprints:
                 **self._always,
             }
         )
-
-    def _offer(self, case: ToolUseCase) -> Offer:
-        runner = self._runner
-        base = runner.tools.offer_for(case)
-        if not case.mcp:
-            return base
-        with runner.worktrees.worktree(case) as worktree:
-            context = ToolContext(worktree.path, worktree.environment, runner.limits, case.pages)
-            with runner.servers.offer(case, base, context) as tools:
-                return tools.offer
 
 
 @lru_cache(maxsize=1)

@@ -27,16 +27,17 @@ class FirstCallTarget(ToolUseTarget):
     """A model of which only the first reply is asked for."""
 
     def cannot_run(self, case: ToolUseCase) -> str | None:
-        """Return the provider's reason to skip the case, or that no first turn decides it, or None."""
+        """Return the provider's or the tools' reason to skip the case, that no first turn decides it, or None."""
         undecided = undecided_by_any_first_turn(case)
-        return self.provider.cannot_run(case) or (_nothing_decided(undecided) if undecided else None)
+        reason = ToolUseTarget.cannot_run(self, case)
+        return reason or (_nothing_decided(undecided) if undecided else None)
 
     def measure(self, case: ToolUseCase, _trial: int = 1) -> CaseOutcome:
         """Ask the model once, and judge what it would do first."""
         runner = self.runner
         limit = TimeLimit(runner.time_limit(case), runner.stop)
-        offer = runner.tool_set.of_case(runner.tools.offer_for(case))
-        run = ask_once(case, self.provider, offer, runner.settings, limit)
+        with runner.offer(case) as offer:
+            run = ask_once(case, self.provider, offer, runner.settings, limit)
         return self._outcome(case, run, offer)
 
     def _outcome(self, case: ToolUseCase, run: Run, offer: Offer) -> CaseOutcome:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_tooleval.agent.desk import DirectDesk, OpenDesk
+from pytest_tooleval.cases.catalog import load_catalog, load_catalogs
+from pytest_tooleval.errors import CaseError, ConfigError
 from pytest_tooleval.providers.mock import MockProvider
 from pytest_tooleval.providers.provider import Provider
 from pytest_tooleval.tools.distractors import DistractorPool
 from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.tools.tool import Tool
 
 if TYPE_CHECKING:
     from pytest_tooleval.agent.brokered import BrokerCatalogs
@@ -84,3 +88,44 @@ class ToolSet:
         from pytest_tooleval.agent.brokered import ScriptThroughBroker
 
         return ScriptThroughBroker(provider, offer)
+
+
+def load_pool(path: Path, shown: Path, own: Mapping[str, Tool], most: int) -> DistractorPool:
+    """Return the tools of a catalog file, or of a folder of them, as distractors.
+
+    Args:
+        path: the file or folder.
+        shown: its name in messages.
+        own: the suite's own tools, by name.
+        most: how many are needed beside these.
+
+    Raises:
+        ConfigError: a file is wrong, or there are not so many.
+
+    """
+    try:
+        pool = DistractorPool(load_catalogs([path]) if path.is_dir() else load_catalog(path, shown))
+    except CaseError as error:
+        raise ConfigError(str(error)) from None
+    there = pool.count_beside(Offer(own, {}))
+    if there < most:
+        raise ConfigError(
+            f"{shown} has {there} tools that can stand beside the suite's own, and --tooleval-distractors asks for "
+            f"{most}: tools of one name count once, and none may have the name of one of the suite's"
+        )
+    return pool
+
+
+def open_tool_sets(
+    variants: Sequence[ToolSetVariant], pool: DistractorPool | None
+) -> dict[ToolSetVariant, ToolSet]:
+    """Return the tools of each variant; those behind a broker share their catalogs."""
+    catalogs = None
+    if any(variant.is_brokered for variant in variants):
+        from pytest_tooleval.agent.brokered import BrokerCatalogs
+
+        catalogs = BrokerCatalogs()
+    return {
+        variant: ToolSet(variant, pool if variant.distractors else None, catalogs if variant.is_brokered else None)
+        for variant in variants
+    }

@@ -78,29 +78,46 @@ class ToolUseRunner:
     Attributes:
         tools: what can be offered.
         worktrees: where the cases' folders are made.
-        servers: the servers whose tools cases can name.
         settings: what holds for every case.
         limits: bounds of the tools.
         keep_worktrees: leave the folders for debugging.
         seconds: most seconds of a run whose case sets none, or None for any time.
         stop: set when runs have to end because nobody waits for them any more.
+        servers: the servers whose tools cases can name.
         tool_set: what stands beside a case's tools, and how a model reaches them.
 
     """
 
     tools: ToolRegistry
     worktrees: WorktreeRoot
-    servers: ToolSource = field(default_factory=OwnToolsOnly)
     settings: AgentSettings = field(default_factory=AgentSettings)
     limits: ToolLimits = field(default_factory=ToolLimits)
     keep_worktrees: bool = False
     seconds: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    servers: ToolSource = field(default_factory=OwnToolsOnly)
     tool_set: ToolSet = field(default_factory=ToolSet)
 
     def time_limit(self, case: ToolUseCase) -> float | None:
         """Return the most seconds that a run of the case may take, or None."""
         return self.seconds if case.timeout is None else case.timeout
+
+    @contextlib.contextmanager
+    def offer(self, case: ToolUseCase) -> Iterator[Offer]:
+        """Give the tools of a case to those who run none of them.
+
+        Raises:
+            InfrastructureError: they cannot be had.
+
+        """
+        own = self.tools.offer_for(case)
+        if not case.mcp:
+            yield self.tool_set.of_case(own)
+            return
+        with self.worktrees.worktree(case) as worktree:
+            context = ToolContext(worktree.path, worktree.environment, self.limits, case.pages)
+            with self.servers.offer(case, own, context) as tools:
+                yield self.tool_set.of_case(tools.offer)
 
     def run(self, case: ToolUseCase, provider: Provider) -> ToolUseResult:
         """Run a case once. What goes wrong with the infrastructure is a run with the status `error`."""

@@ -12,6 +12,7 @@ from pytest_tooleval.gates.scopes import Scopes
 from pytest_tooleval.gates.thresholds import REGRESSIONS
 from pytest_tooleval.measures.gold import GOLD_METRICS
 from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.measures.tool_sets import is_scripted
 from pytest_tooleval.measures.tool_use import tool_use_metrics
 
 MOST_NAMED = 20
@@ -139,7 +140,7 @@ def _unevaluated(planned: PlannedGate, scope: Sequence[Measurement], reason: str
 
 
 def _without_data(planned: PlannedGate) -> GateResult:
-    if planned.gate.metric == "tokens" and planned.target == "mock":
+    if planned.gate.metric == "tokens" and is_scripted(planned.target):
         return GateResult(planned, skipped="not evaluated: the provider mock uses no tokens")
     if planned.gate.family == REGRESSIONS:
         return GateResult(planned, detail="no data: the baseline holds no case of the corpus on the same target")

@@ -15,8 +15,8 @@ from pytest_tooleval.measures.mean_difference import FEWEST_CASES, mean_differen
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.quantiles import ALPHA
 from pytest_tooleval.measures.significance import holm, sign_flip_p_value
+from pytest_tooleval.measures.tool_sets import is_scripted
 
-SCRIPTED = "mock"
 SCRIPTED_NOTE = "mock plays the fixtures' scripts: a difference from it is none between two models"
 NO_DIFFERENCE: Literal["no difference shown"] = "no difference shown"
 
@@ -95,7 +95,7 @@ class TargetComparison:
     @property
     def is_scripted(self) -> bool:
         """Whether a side of it is no model."""
-        return SCRIPTED in (self.reference, self.target)
+        return is_scripted(self.reference) or is_scripted(self.target)
 
 
 def compare_targets(
@@ -147,7 +147,7 @@ def _corrected(comparison: TargetComparison, p_value: float, over: int) -> Targe
 
 def _compare(family: str, reference: Side, target: Side) -> TargetComparison:
     names = reference.target, target.target
-    scripted = SCRIPTED in names
+    scripted = any(map(is_scripted, names))
     return TargetComparison(
         family,
         *names,

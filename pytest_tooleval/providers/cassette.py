@@ -146,6 +146,7 @@ def _encoded_reply(reply: AssistantMessage) -> _JsonObject:
         "usage": None if reply.usage is None else _encoded_usage(reply.usage),
         **({"opaque": dict(reply.opaque)} if reply.opaque else {}),
         "attempts": reply.attempts,
+        **({"notes": list(reply.notes)} if reply.notes else {}),
     }
 
 

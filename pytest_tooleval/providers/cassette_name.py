@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_tooleval.providers.cassette import Label
 
-_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,78}[a-z0-9_-])?")
+_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._+@-]{0,78}[a-z0-9_+-])?")
 _TRIAL = re.compile(r".*\.t[0-9]+")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 _MOST_SLUG_CHARS = 60
@@ -25,9 +25,9 @@ def cassette_path(label: Label) -> Path:
 def safe_name(text: str) -> str:
     """Return a file name for a text: another one for every text, even where case and accents do not count.
 
-    A plain text of lower-case letters, digits, dots, dashes and underscores stays as it is. `:` becomes `__`, and
-    `/` becomes `--`, as in `openai__gpt-x`. Where that could be taken for another text, or is no name that every
-    file system takes, a hash of the text stands behind what is readable of it.
+    A text of lower-case letters, digits and a few marks stays as it is. `:` becomes `__` and `/` becomes `--`, as
+    in `openai__gpt-x`. Where that could be taken for another text, or is no name that every file system takes, a
+    hash of the text stands behind what is readable of it.
     """
     plain = text.replace(":", "__").replace("/", "--")
     is_unmistakable = plain.replace("__", ":").replace("--", "/") == text

@@ -197,7 +197,7 @@ def _decoded_message(found: _Found) -> Message:
 
 
 def _decoded_reply(found: _Found, also: Sequence[str] = ()) -> AssistantMessage:
-    keys = found.members(("text", "finish", "usage", "attempts", *also), ("calls", "opaque"))
+    keys = found.members(("text", "finish", "usage", "attempts", *also), ("calls", "opaque", "notes"))
     return AssistantMessage(
         text=keys["text"].lines(),
         calls=keys["calls"].items(_decoded_call) if "calls" in keys else (),
@@ -205,6 +205,7 @@ def _decoded_reply(found: _Found, also: Sequence[str] = ()) -> AssistantMessage:
         usage=None if keys["usage"].value is None else _decoded_usage(keys["usage"]),
         opaque=keys["opaque"].mapping() if "opaque" in keys else {},
         attempts=keys["attempts"].whole(least=0),
+        notes=keys["notes"].items(_Found.text) if "notes" in keys else (),
     )
 
 

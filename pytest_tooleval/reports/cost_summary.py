@@ -39,7 +39,7 @@ def cost_rows(result: SuiteResult) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "cost", tuple(money_text(each.cost) for each in totals)
         yield "cost per solved", tuple(money_text(each.cost_per_solved) for each in totals)
     if any(each.tokens_per_solved is not None for each in totals):
-        yield "tokens per solved", tuple(_tokens_text(each.tokens_per_solved) for each in totals)
+        yield "tokens per solved", tuple(tokens_text(each.tokens_per_solved) for each in totals)
 
 
 def costs_of(result: SuiteResult, target: str) -> CostTotals:
@@ -56,6 +56,11 @@ def money_text(dollars: float | None) -> str:
     return f"${dollars:.{2 - math.floor(math.log10(dollars))}f}"
 
 
+def tokens_text(tokens: float | None) -> str:
+    """Return a number of tokens without a fraction, `-` for none."""
+    return "-" if tokens is None else f"{tokens:,.0f}"
+
+
 def _total(totals: CostTotals) -> Iterator[str]:
     if totals.cost is not None:
         yield f"cost {money_text(totals.cost)}"
@@ -68,10 +73,6 @@ def _per_solved(totals: CostTotals) -> Iterator[str]:
     if totals.cost_per_solved is not None:
         known.append(money_text(totals.cost_per_solved))
     if totals.tokens_per_solved is not None:
-        known.append(f"{_tokens_text(totals.tokens_per_solved)} tokens")
+        known.append(f"{tokens_text(totals.tokens_per_solved)} tokens")
     if known:
         yield f"{' and '.join(known)} for each case solved"
-
-
-def _tokens_text(tokens: float | None) -> str:
-    return "-" if tokens is None else f"{tokens:,.0f}"

@@ -32,6 +32,7 @@ def failure_text(case: ToolUseCase, record: Mapping[str, Any]) -> str:
     sections = {
         "expected": expected,
         "what happened": list(_happened(record)),
+        "beside that the broker was asked": list(_asked(record)),
         "mismatches": [f"{mismatch['kind']}: {mismatch['what']}" for mismatch in record["mismatches"]],
         "answer": [shorten(record["answer"], _ANSWER_CHARS) or "(none)"],
         "not judged from the first turn": record.get("notJudged", ()),
@@ -61,6 +62,14 @@ def _call_line(entry: Mapping[str, Any]) -> str:
     if "result" not in entry:
         return line
     return f"{line}: {shorten(entry['result'].removeprefix(f'{outcome}: '), _RESULT_CHARS)}"
+
+
+def _asked(record: Mapping[str, Any]) -> Iterator[str]:
+    for call in record.get("brokerCalls", ()):
+        arguments = call["arguments"]
+        shown = call["rawArguments"] if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        answer = call["error"] if "error" in call else ", ".join(call["shown"]) or "no tool"
+        yield f"{call['name']}({shorten(shown, _ARGUMENT_CHARS)}) -> {shorten(answer, _RESULT_CHARS)}"
 
 
 def _expectations(case: ToolUseCase) -> Iterator[str]:

@@ -116,7 +116,25 @@ def read_part(path: Path) -> Part:
     unknown = next((planned.gate for planned in gates if not _is_known(planned.gate)), None)
     if unknown is not None:
         raise ConfigError(f"{path} has a gate over {unknown.name}, which this version does not know")
-    return Part(str(path), document, WholeRun.from_json(plan), gates, tuple(_measurements(document, workloads)))
+    part = Part(str(path), document, WholeRun.from_json(plan), gates, tuple(_measurements(document, workloads)))
+    _check_evaluates(part)
+    return part
+
+
+def _check_evaluates(part: Part) -> None:
+    """Refuse records that the schema lets pass and from which no metrics can be made.
+
+    Raises:
+        ConfigError: a record is damaged.
+
+    """
+    result = _result([part], part.measurements)
+    try:
+        document_of(result, part.document["generatedAt"], {})
+        _gate_results(replace(result, planned=part.gates), None)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{part.name} is a damaged result file: its cases cannot be evaluated: {what}") from None
 
 
 def merge(parts: Sequence[Part], baseline: Baseline | None = None, *, partial: bool = False) -> Merged:
@@ -131,9 +149,9 @@ def merge(parts: Sequence[Part], baseline: Baseline | None = None, *, partial: b
         ConfigError: they are not parts of one run, or two have the same case with different results.
 
     """
+    for part in parts[1:]:
+        _check_same_run(parts[0], part)
     ordered = sorted(parts, key=_position)
-    for part in ordered[1:]:
-        _check_same_run(ordered[0], part)
     measurements = _without_repeats(ordered)
     repeats = sum(len(part.measurements) for part in ordered) - len(measurements)
     selected = sum(part.selected for part in ordered) - repeats

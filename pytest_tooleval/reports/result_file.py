@@ -20,8 +20,11 @@ from pytest_tooleval.reports.confusion_summary import confusion_section
 from pytest_tooleval.reports.cost_summary import cost_fields
 from pytest_tooleval.reports.gold_sections import gold_sections
 from pytest_tooleval.reports.result_reader import SCHEMA
+from pytest_tooleval.reports.statistics_sections import comparison_records, trial_fields
 from pytest_tooleval.reports.suite_result import SuiteResult
+from pytest_tooleval.reports.suite_statistics import suite_statistics
 from pytest_tooleval.reports.text_file import why_not_written, write_text
+from pytest_tooleval.reports.tool_set_summary import tool_set_fields
 from pytest_tooleval.reports.whole_run import gate_to_json
 
 _GIT_SECONDS = 5.0
@@ -52,9 +55,16 @@ def document_of(
 
     """
     sections: dict[str, Any] = {}
+    statistics = suite_statistics(result)
     if tool_use := result.of_family("tool_use"):
         by_target = {
-            target: _totals(totals) | cost_fields(result, target) for target, totals in result.totals().items()
+            target: {
+                **_totals(totals),
+                **cost_fields(result, target),
+                **tool_set_fields(result, target),
+                **trial_fields(statistics.by_target[target]),
+            }
+            for target, totals in result.totals().items()
         }
         sections["toolUse"] = {
             "byTarget": by_target,
@@ -67,6 +77,7 @@ def document_of(
         "provenance": _provenance(result, origin),
         **sections,
         **gold_sections(result, case_record),
+        **({"comparisons": comparison_records(statistics.comparisons)} if statistics.comparisons else {}),
         **({} if comparison is None else {"comparison": comparison}),
         "gates": [_gate(gate) for gate in result.gates],
         "notes": list(result.notes),

@@ -103,7 +103,7 @@ def _tool_use(document: Document) -> Iterator[str]:
         yield "## Tool use"
         rows = ([code(target), *_cells(totals, _TOOL_USE)] for target, totals in section["byTarget"].items())
         yield _block(table(["target", *_TOOL_USE], rows))
-        if _SCRIPTED in section["byTarget"]:
+        if any(map(is_scripted, section["byTarget"])):
             yield f"{code(_SCRIPTED)} plays scripts: its numbers measure fixtures and tools, not a model."
 
 

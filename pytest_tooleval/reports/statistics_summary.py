@@ -10,11 +10,11 @@ from rich.text import Text
 
 from pytest_tooleval.measures.target_comparison import (
     NO_DIFFERENCE,
-    SCRIPTED,
     Difference,
     TargetComparison,
 )
 from pytest_tooleval.measures.text import printable
+from pytest_tooleval.measures.tool_sets import is_scripted
 from pytest_tooleval.measures.trials import AtK, TrialStatistics
 from pytest_tooleval.reports.suite_statistics import SuiteStatistics
 from pytest_tooleval.reports.tables import share_text, summary_table
@@ -40,7 +40,7 @@ def tool_use_statistics(statistics: SuiteStatistics) -> Iterator[Table | Text]:
     if len(statistics.by_target) > 1:
         yield Text()
     for target, found in statistics.by_target.items():
-        if target != SCRIPTED:
+        if not is_scripted(target):
             yield from (Text(printable(line)) for line in _trial_lines(target, found))
     yield from _pair_blocks([pair for pair in statistics.comparisons if pair.family == "tool_use"])
 

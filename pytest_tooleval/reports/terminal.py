@@ -10,12 +10,16 @@ from rich.text import Text
 from pytest_tooleval.gates.evaluate import GateResult, shown_apart
 from pytest_tooleval.measures.measurement import Measurement
 from pytest_tooleval.measures.text import printable
+from pytest_tooleval.measures.tool_sets import is_scripted
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
 from pytest_tooleval.reports.confusion_summary import confusion_blocks
 from pytest_tooleval.reports.cost_summary import cost_lines, cost_rows
 from pytest_tooleval.reports.gold_summary import gold_blocks, gold_notes
+from pytest_tooleval.reports.statistics_summary import discovery_statistics, tool_use_statistics
 from pytest_tooleval.reports.suite_result import SuiteResult
+from pytest_tooleval.reports.suite_statistics import suite_statistics
 from pytest_tooleval.reports.tables import share_text, summary_console, summary_table, without_trailing_blanks
+from pytest_tooleval.reports.tool_set_summary import broker_lines, broker_rows, lost_blocks, size_blocks
 
 MOST_ROWS = 200
 LONGEST_GATE = 44
@@ -44,7 +48,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
     """
     console = summary_console(width, color=color)
     with console.capture() as capture:
-        for block in (*tool_use_blocks(result), *gold_blocks(result)):
+        for block in _blocks(result):
             console.print(block)
         if result.gates:
             console.print()
@@ -52,6 +56,14 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
         for line in _notes(result):
             console.print(Text(printable(line)), soft_wrap=True)
     return without_trailing_blanks(capture.get())
+
+
+def _blocks(result: SuiteResult) -> Iterator[Table | Text]:
+    statistics = suite_statistics(result)
+    yield from tool_use_blocks(result)
+    yield from tool_use_statistics(statistics)
+    yield from gold_blocks(result)
+    yield from discovery_statistics(statistics)
 
 
 def tool_use_blocks(result: SuiteResult) -> Iterator[Table | Text]:
@@ -65,8 +77,10 @@ def tool_use_blocks(result: SuiteResult) -> Iterator[Table | Text]:
         yield Text()
         yield _side_by_side(result)
     else:
-        yield from map(Text, cost_lines(result))
+        yield from map(Text, [*cost_lines(result), *broker_lines(result)])
+    yield from size_blocks(result)
     yield from confusion_blocks(result)
+    yield from lost_blocks(result)
 
 
 def _case_table(result: SuiteResult) -> Table:
@@ -158,6 +172,7 @@ def _side_by_side(result: SuiteResult) -> Table:
         ("tokens", (_count(t.tokens) for t in totals.values())),
         ("seconds", ("-" if t.seconds is None else f"{t.seconds:.2f}" for t in totals.values())),
         *cost_rows(result),
+        *broker_rows(result),
     )
     for name, values in rows:
         table.add_row(name, *values)
@@ -188,7 +203,7 @@ def _gate_row(gate: GateResult) -> tuple[str, str, str, Text]:
 
 
 def _notes(result: SuiteResult) -> Iterator[str]:
-    if "mock" in result.targets:
+    if any(map(is_scripted, result.targets)):
         yield f"note: {_MOCK_NOTE}"
     if any(measurement.record.get("tier") == "first_call" for measurement in result.measurements):
         yield "note: only first calls were asked for: no tool was run"

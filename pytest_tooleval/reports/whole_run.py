@@ -92,12 +92,13 @@ class WholeRun:
 
 def differences(one: WholeRun, other: WholeRun) -> Iterator[str]:
     """Yield in words each way in which two runs are not the same; nothing when they are."""
-    left, right = _told_parts(one), _told_parts(other)
-    for name in {**left, **right}:
-        if left.get(name) != right.get(name):
-            yield f"{name}: {_told(left.get(name))} and {_told(right.get(name))}"
+    ours, theirs = _told_parts(one), _told_parts(other)
+    for name in {**ours, **theirs}:
+        if ours.get(name) != theirs.get(name):
+            yield f"{name}: {_told(ours.get(name))} and {_told(theirs.get(name))}"
     for folder in sorted(one.corpora.keys() & other.corpora.keys()):
-        if one.corpora[folder] != other.corpora[folder]:
+        left, right = one.corpora[folder], other.corpora[folder]
+        if (left.digest, left.version) != (right.digest, right.version):
             yield f"the cases or the catalog of {folder} are not the same"
 
 

@@ -84,7 +84,7 @@ class ToolRegistry:
         return Offer(offered, denied)
 
     def unknown_names(self, case: ToolUseCase) -> list[str]:
-        """Return a message for each name in `tools_deny` that no tool has; servers' tools are known only in the run."""
+        """Return a message for each name in `tools_deny` that no tool has; of servers' tools only a run knows."""
         if case.mcp:
             return []
         return [

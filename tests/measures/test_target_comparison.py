@@ -231,6 +231,16 @@ def test_the_scripted_provider_is_compared_but_is_no_model():
     assert models.primary.verdict == "better"
 
 
+def test_scripts_on_other_tools_are_scripts_too():
+    measurements = [*outcomes("mock", "+" * 8), *outcomes("mock+broker", "-" * 8)]
+    (comparison,) = compare_targets("tool_use", measurements, ["mock", "mock+broker"])
+    assert (comparison.is_scripted, comparison.primary.verdict) == (True, "lower")
+    (models,) = compare_targets(
+        "tool_use", [*outcomes("mocking:m", "++"), *outcomes("m", "++")], ["mocking:m", "m"]
+    )
+    assert not models.is_scripted
+
+
 def test_searches_are_compared_by_top_1_and_mrr_of_matchable_rows():
     """A row without an acceptable tool counts as 0, one that should be refused does not count."""
     first = {"r1": 1, "r2": 2, "r3": None, "r4": 4}
@@ -356,17 +366,17 @@ def test_alike_targets_are_rarely_told_apart():
 
 def test_a_difference_of_the_detectable_size_is_mostly_shown():
     """30 cases differ, of 60, by the difference that could have been shown: 80 % of such runs show it."""
-    chance = random.Random(9)
+    chance = random.Random(7)
     limit = pass_rate("+" * 15 + "-" * 15 + "+" * 30, "-" * 15 + "+" * 15 + "+" * 30).detectable
     shown = 0
-    for _ in range(300):
+    for _ in range(200):
         before = now = ""
         for _ in range(60):
             draw = chance.random()
             before += "+" if draw < (0.5 - limit) / 2 or draw >= 0.75 else "-"
             now += "+" if (0.5 - limit) / 2 <= draw < 0.5 or draw >= 0.75 else "-"
         shown += pass_rate(before, now).verdict == "better"
-    assert 0.72 <= shown / 300 <= 0.88
+    assert 0.7 <= shown / 200 <= 0.9
 
 
 def test_ten_thousand_cases_on_three_targets_take_about_a_second():
@@ -384,4 +394,4 @@ def test_ten_thousand_cases_on_three_targets_take_about_a_second():
     ]
     begun = time.process_time()
     compare_targets("tool_use", measurements, ["a", "b", "c"])
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 4

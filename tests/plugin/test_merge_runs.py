@@ -6,13 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_tooleval.cli.main import main
 
+IMPORTED_ONCE = np
+
 VOLATILE = ("generatedAt", "latencySeconds", "performance")
 CATALOG = {
     "version": 3,
+    "description": "Files.",
+    "servers": [{"id": "files", "status": "online"}],
     "tools": [
         {
             "toolRef": f"files.{name}",
@@ -87,11 +92,11 @@ def test_the_parts_of_a_split_run_give_the_whole_run(big, pytester, algorithm, s
 
 
 def test_a_run_whose_gates_are_kept_passes(suite, pytester):
-    for name in ("a", "b", "c"):
+    for name in ("lamp", "desk", "sofa"):
         suite.passing(name)
-    suite.missing("d")
+    suite.missing("vase")
     suite.thresholds(overall={"passRateMin": 0.7})
-    for number, keyword in enumerate(("a or d", "b or c")):
+    for number, keyword in enumerate(("lamp or vase", "desk or sofa")):
         result = suite.run("-k", keyword, "--tooleval-defer-gates", "--tooleval-json", f"{number}.json")
         assert result.ret == 0
     exit_code, document = merged(pytester.path, "0.json", "1.json")
@@ -100,9 +105,9 @@ def test_a_run_whose_gates_are_kept_passes(suite, pytester):
 
 
 def test_a_missing_part_is_noticed(suite, pytester, capsys):
-    suite.passing("a")
-    suite.passing("b")
-    suite.run("-k", "a", "--tooleval-json", "a.json")
+    suite.passing("lamp")
+    suite.passing("desk")
+    suite.run("-k", "lamp", "--tooleval-json", "a.json")
     exit_code, document = merged(pytester.path, "a.json")
     assert (exit_code, document["verdict"]) == (1, "fail")
     assert "not whole: 1 of 2 items are in these files" in capsys.readouterr().out
@@ -118,34 +123,34 @@ def test_a_missing_part_is_noticed(suite, pytester, capsys):
     ],
 )
 def test_parts_with_other_settings_are_refused(suite, pytester, capsys, options, said):
-    suite.passing("a")
-    suite.passing("b")
-    suite.run("-k", "a", "--tooleval-json", "a.json")
-    suite.run("-k", "b", "--tooleval-json", "b.json", *options)
+    suite.passing("lamp")
+    suite.passing("desk")
+    suite.run("-k", "lamp", "--tooleval-json", "a.json")
+    suite.run("-k", "desk", "--tooleval-json", "b.json", *options)
     assert main(["merge", str(pytester.path / "a.json"), str(pytester.path / "b.json")]) == 2
     assert f"  {said}\n" in capsys.readouterr().err
 
 
 def test_parts_of_suites_that_changed_are_refused(suite, pytester, capsys):
-    suite.passing("a")
-    suite.passing("b")
-    suite.run("-k", "a", "--tooleval-json", "a.json")
-    suite.passing("b", task="Look around once more.")
-    suite.run("-k", "b", "--tooleval-json", "b.json")
+    suite.passing("lamp")
+    suite.passing("desk")
+    suite.run("-k", "lamp", "--tooleval-json", "a.json")
+    suite.passing("desk", task="Look around once more.")
+    suite.run("-k", "desk", "--tooleval-json", "b.json")
     assert main(["merge", str(pytester.path / "a.json"), str(pytester.path / "b.json")]) == 2
     assert "the cases or the catalog of evals are not the same" in capsys.readouterr().err
 
 
 def test_options_of_output_may_differ(suite, pytester):
-    suite.passing("a")
-    suite.passing("b")
-    suite.run("-k", "a", "--tooleval-json", "a.json", "--tooleval-retries", "0", "--tooleval-concurrency", "2")
-    suite.run("-k", "b", "--tooleval-json", "b.json", "--tooleval-snapshot", "out")
+    suite.passing("lamp")
+    suite.passing("desk")
+    suite.run("-k", "lamp", "--tooleval-json", "a.json", "--tooleval-retries", "0", "--tooleval-concurrency", "2")
+    suite.run("-k", "desk", "--tooleval-json", "b.json", "--tooleval-snapshot", "out")
     assert merged(pytester.path, "a.json", "b.json")[0] == 0
 
 
 def test_secrets_in_options_are_not_in_the_plan(suite, pytester):
-    suite.passing("a")
+    suite.passing("lamp")
     text = suite.run("--tooleval-json", "a.json", "--provider-url", "http://me:pa55word@localhost:1/v1")
     assert text.ret == 0
     assert "pa55word" not in (pytester.path / "a.json").read_text()

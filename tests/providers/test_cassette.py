@@ -75,6 +75,7 @@ def test_a_cassette_is_readable() -> None:
                     },
                     "opaque": {"reasoning_details": [{"data": "QUJD=="}]},
                     "attempts": 2,
+                    "notes": ["grep was sent without a part of its schema"],
                 },
             },
             {

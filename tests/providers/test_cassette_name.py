@@ -25,6 +25,7 @@ TEXTS = st.lists(NASTY, max_size=6).map("".join) | st.text(max_size=300)
         ("openai:gpt-4.1-mini", "openai__gpt-4.1-mini"),
         ("openrouter:meta/llama-3", "openrouter__meta--llama-3"),
         ("ollama:qwen:0.5b", "ollama__qwen__0.5b"),
+        ("openai:gpt-x@2+100+broker", "openai__gpt-x@2+100+broker"),
         ("x" * 80, "x" * 80),
     ],
 )
@@ -48,6 +49,8 @@ def test_a_plain_text_stays_readable(text: str, name: str) -> None:
         ("aux.txt", "aux-txt"),
         ("a__b", "a__b"),
         ("a--b", "a-b"),
+        ("+a", "a"),
+        ("a@", "a"),
         ("a_:b", "a_-b"),
         ("x.t2", "x-t2"),
         ("x" * 81, "x" * 60),
@@ -73,7 +76,7 @@ def test_what_differs_in_case_or_accents_only_has_names_of_its_own() -> None:
 @given(TEXTS, TEXTS)
 def test_every_text_has_a_safe_name_of_its_own(one: str, other: str) -> None:
     name = safe_name(one)
-    assert re.fullmatch(r"[a-z0-9_][a-z0-9._~-]{0,79}", name)
+    assert re.fullmatch(r"[a-z0-9_][a-z0-9._+@~-]{0,79}", name)
     assert not name.endswith(".")
     assert name.partition(".")[0] not in {"con", "prn", "aux", "nul", "com1", "lpt1"}
     assert name == safe_name(one)

@@ -142,7 +142,10 @@ def test_a_replayed_run_is_the_recorded_one(serve: Serve, folder: Path, shelf: A
     assert (recorded.status, recorded.attempts, recorded.turns) == ("ok", 4, 3)
     assert recorded.usage == Usage(input=60, cache_read=300, output=90, reasoning=60, reported_total=450)
     assert [entry.outcome for entry in recorded.trace] == ["ok", "ok", "unknown_tool", "invalid_arguments"]
-    assert recorded.notes == ("the model called 'functions.file_read', which was read as 'file_read'",)
+    assert recorded.notes == (
+        "asked again: HTTP 503: busy",
+        "the model called 'functions.file_read', which was read as 'file_read'",
+    )
 
     connections = server.connections
     replayed = run_recorded(shelf("replay"), case)
@@ -171,6 +174,7 @@ def test_a_replayed_run_is_the_recorded_one(serve: Serve, folder: Path, shelf: A
         usage=Usage(input=20, cache_read=100, output=30, reasoning=20, reported_total=150),
         opaque={"reasoning_content": "I read, then I look where I am."},
         attempts=2,
+        notes=("asked again: HTTP 503: busy",),
     )
     assert recorded.trace[1].result != replayed.trace[1].result
 

@@ -29,6 +29,7 @@ def test_one_model_has_its_interval():
 
 def test_scripts_and_what_was_not_measured_have_none():
     assert summary(*tool_use_trials("mock", *"++"), targets=("mock",)) == ""
+    assert summary(*tool_use_trials("mock+broker", *"++"), targets=("mock+broker",)) == ""
     assert summary(*tool_use_trials("m", *"EE"), targets=("m",)) == ""
 
 

@@ -36,6 +36,7 @@ REPLY = AssistantMessage(
     usage=Usage(input=5, cache_read=4, cache_write=3, output=2, reasoning=1, reported_total=15),
     opaque={"reasoning_details": [{"data": "QUJD=="}]},
     attempts=2,
+    notes=("grep was sent without a part of its schema",),
 )
 RESULTS = (ToolMessage("call_1", "grep", "a.py:1: main"), ToolMessage("call_2", "grep", "no JSON", is_error=True))
 EVERYTHING = Cassette(
@@ -67,6 +68,7 @@ REPLIES = st.builds(
     | st.builds(Usage, _COUNTS, _COUNTS, _COUNTS, _COUNTS, _COUNTS, reported_total=st.none() | _COUNTS),
     opaque=_OBJECTS,
     attempts=_COUNTS,
+    notes=st.lists(TEXT, max_size=2).map(tuple),
 )
 _MESSAGES: st.SearchStrategy[Message] = (
     st.builds(UserMessage, _LINES) | st.builds(ToolMessage, TEXT, TEXT, _LINES, st.booleans()) | REPLIES

@@ -27,6 +27,7 @@ class SlowModel(BaseHTTPRequestHandler):
     """Answers a first request with a call of file_read and a second one with text, each after a delay."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else the body waits for the client's delayed ACK of the headers: 40 ms more
     delay = 0.2
     bodies: ClassVar[list[Any]] = []
     guard = threading.Lock()

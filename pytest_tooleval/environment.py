@@ -31,7 +31,8 @@ from pytest_tooleval.options import FAMILIES
 from pytest_tooleval.providers.presets import ProviderRegistry, parse_provider_line
 from pytest_tooleval.providers.provider import Provider, ProviderSettings, Sampling
 from pytest_tooleval.providers.target import Target, parse_targets
-from pytest_tooleval.settings import Settings
+from pytest_tooleval.redaction import Redaction
+from pytest_tooleval.settings import IN_SUITE, Settings
 from pytest_tooleval.tools.mcp.config import CONFIG_FILE, McpConfig, load_mcp_config
 from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
@@ -40,6 +41,9 @@ from pytest_tooleval.tools.tool import ToolLimits
 if TYPE_CHECKING:
     from pytest_tooleval.families.gold import CorpusTargets, GoldSettings
     from pytest_tooleval.items import Measure
+    from pytest_tooleval.providers.replay import CassetteShelf
+
+MOCK = "mock"
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,8 @@ class SuiteEnvironment:
     def close(self) -> None:
         """Release what the targets hold."""
         for provider in {id(model.provider): model.provider for model in self.models}.values():
-            provider.close()
+            if provider is not None:
+                provider.close()
         for targets in self._targets_by_corpus.values():
             targets.close()
         self.servers.close()
@@ -148,12 +153,14 @@ class SharedParts:
     Attributes:
         worktrees: where cases' folders are made.
         measure: measures an item, or waits for what a thread measures.
+        redaction: keeps secrets out of what is written.
         stop: set when runs are to end because nobody waits for them any more.
 
     """
 
     worktrees: WorktreeRoot
     measure: Measure
+    redaction: Redaction
     stop: threading.Event
 
 
@@ -199,9 +206,10 @@ def load_environment(
         seconds=settings.timeout,
         stop=shared.stop,
     )
+    shelf = _cassettes(folder, settings, shared.redaction, shown)
     return SuiteEnvironment(
         suite=suite,
-        models=tuple(_open_models(hook, settings, runner, _tool_sets(settings, tools, shown))),
+        models=tuple(_open_models(hook, settings, runner, _tool_sets(settings, tools, shown), shelf)),
         engines=settings.engine_names,
         gold=_gold_settings(suite, config, hook, settings, mcp),
         tools=tools,
@@ -210,6 +218,17 @@ def load_environment(
         measure=shared.measure,
         servers=servers,
     )
+
+
+def _cassettes(folder: Path, settings: Settings, redaction: Redaction, shown: Any) -> CassetteShelf | None:
+    mode = settings.cassette_mode
+    if mode is None:
+        return None
+    from pytest_tooleval.providers.replay import CassetteShelf
+
+    named = settings.record if mode == "record" else settings.replay
+    where = folder / "cassettes" if named is None or named == IN_SUITE else named
+    return CassetteShelf(where, mode, redaction.text, redaction.holds_secret, shown(where))
 
 
 def _keep_families(suite: Suite, families: Collection[str]) -> None:
@@ -291,14 +310,19 @@ def targets_with_tools(settings: Settings) -> tuple[tuple[str, Target, ToolSetVa
 
 
 def _open_models(
-    hook: Any, settings: Settings, runner: ToolUseRunner, tool_sets: Mapping[ToolSetVariant, ToolSet]
+    hook: Any,
+    settings: Settings,
+    runner: ToolUseRunner,
+    tool_sets: Mapping[ToolSetVariant, ToolSet],
+    shelf: CassetteShelf | None,
 ) -> Iterator[ToolUseTarget]:
     """Yield what tool-use cases are run on; the targets of one model share its provider."""
     make_target = FirstCallTarget if settings.first_call else ToolUseTarget
     providers = dict(open_providers(hook, settings))
     for name, target, variant in targets_with_tools(settings):
         given = replace(runner, tool_set=tool_sets[variant])
-        yield make_target(name, providers[target], given, billing_of(target))
+        recorded = None if target.provider == MOCK else shelf
+        yield make_target(name, providers.get(target), given, billing_of(target), recorded)
 
 
 def _tool_sets(settings: Settings, tools: ToolRegistry, shown: Any) -> dict[ToolSetVariant, ToolSet]:
@@ -333,7 +357,7 @@ def open_budget(settings: Settings, ledger: Path | None) -> Budget:
 
 
 def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[Target, Provider]]:
-    """Yield every target with its opened provider.
+    """Yield every target with its opened provider; where only cassettes are played, none but `mock` is opened.
 
     Raises:
         ConfigError: a provider is unknown, or its key, model or URL is missing or wrong.
@@ -341,7 +365,12 @@ def open_providers(hook: Any, settings: Settings) -> Iterator[tuple[Target, Prov
     """
     registry = _known_providers(hook, settings)
     for target in targets_of(settings):
-        yield target, registry.open(target.provider, target.settings)
+        if _is_opened(target, settings):
+            yield target, registry.open(target.provider, target.settings)
+
+
+def _is_opened(target: Target, settings: Settings) -> bool:
+    return settings.cassette_mode != "replay" or target.provider == MOCK
 
 
 def _known_providers(hook: Any, settings: Settings) -> ProviderRegistry:
@@ -430,7 +459,7 @@ def check_targets_early(config: pytest.Config, settings: Settings) -> None:
     try:
         registry = _known_providers(config.hook, settings)
         for target in targets_of(settings):
-            if target.provider in registry.names or not unheard:
+            if _is_opened(target, settings) and (target.provider in registry.names or not unheard):
                 registry.open(target.provider, target.settings).close()
     except ConfigError as error:
         raise pytest.UsageError(f"tooleval: {error}") from None

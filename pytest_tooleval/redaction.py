@@ -39,6 +39,10 @@ class Redaction:
         """Return a text without secrets and lone surrogates."""
         return self._redactor(clean_text(text))
 
+    def holds_secret(self, text: str) -> bool:
+        """Whether a text holds the value of a secret variable, whatever else in it looks like one."""
+        return self._redactor.holds_literal(clean_text(text))
+
     def json_text(self, value: Any) -> str:
         """Return a JSON value as text, with every text in it redacted; that of exact built-in types is fastest."""
         text = json.dumps(value, ensure_ascii=False)

@@ -91,10 +91,10 @@ class EvalSession:
         self._worktrees = WorktreeRoot()
         stop = threading.Event()
         self._turns = Turns(settings.concurrency, partial(measure_within, budget), stop)
-        self._shared = SharedParts(self._worktrees, self._turns.outcome_of, stop)
+        self._redaction = Redaction.from_environment()
+        self._shared = SharedParts(self._worktrees, self._turns.outcome_of, self._redaction, stop)
         self._environments: dict[Path, SuiteEnvironment] = {}
         self._case_folders: dict[Path, SuiteEnvironment] = {}
-        self._redaction = Redaction.from_environment()
 
     def open_suite(self, folder: Path, hook: Any) -> SuiteEnvironment:
         """Load a suite; the folder's hook caller hears the folder's conftest.

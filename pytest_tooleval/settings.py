@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pytest
 
 from pytest_tooleval.families.names import HYBRID, LEXICAL
 from pytest_tooleval.options import OPTIONS, given_on_command_line, option_value, suite_folders
 
+CassetteMode: TypeAlias = Literal["record", "replay", "extend"]
 IN_SUITE = Path()
 """Stands for the folder beside each suite's cases."""
 
@@ -66,6 +67,13 @@ class Settings:
     min_measured: float
 
     @property
+    def cassette_mode(self) -> CassetteMode | None:
+        """What is done with cassettes, or None where there are to be none."""
+        if self.replay is None:
+            return None if self.record is None else "record"
+        return "replay" if self.record is None else "extend"
+
+    @property
     def engine_names(self) -> tuple[str, ...]:
         """The searches to measure; by default the reference one, unless there is a broker to measure."""
         reference = () if self.broker else (HYBRID if self.semantic else LEXICAL,)
@@ -100,6 +108,8 @@ def read_settings(config: pytest.Config) -> Settings:
     for name in ("record", "replay"):
         values[name] = None if values[name] is None else _optional_path(config, name, values[name])
     _check_tool_sets(values)
+    if None not in (values["record"], values["replay"]) and values["record"] != values["replay"]:
+        raise pytest.UsageError("tooleval: --tooleval-record and --tooleval-replay name two folders; name one")
     return Settings(providers=providers or ("mock",), **values)
 
 

@@ -59,7 +59,7 @@ class ToolUseFingerprints:
             **dict(_parts(runner.settings, _AGENT)),
             **dict(_parts(runner.limits)),
             **({"tier": tier} if tier else {}),
-            **({"tool set": suffix} if suffix else {}),
+            **({"set of tools": suffix} if suffix else {}),
             "plugin version": _plugin_version(),
         }
         self._shared: dict[object, SharedHashes] = {}

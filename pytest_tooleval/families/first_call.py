@@ -32,12 +32,15 @@ class FirstCallTarget(ToolUseTarget):
         reason = ToolUseTarget.cannot_run(self, case)
         return reason or (_nothing_decided(undecided) if undecided else None)
 
-    def measure(self, case: ToolUseCase, _trial: int = 1) -> CaseOutcome:
+    def measure(self, case: ToolUseCase, trial: int = 1) -> CaseOutcome:
         """Ask the model once, and judge what it would do first."""
         runner = self.runner
         limit = TimeLimit(runner.time_limit(case), runner.stop)
+        speech = self.speaker(trial).open(case)
         with runner.offer(case) as offer:
-            run = ask_once(case, self.provider, offer, runner.settings, limit)
+            run = ask_once(case, speech.provider, offer, runner.settings, limit)
+        if run.status in {"ok", "truncated"}:
+            speech.keep()
         return self._outcome(case, run, offer)
 
     def _outcome(self, case: ToolUseCase, run: Run, offer: Offer) -> CaseOutcome:

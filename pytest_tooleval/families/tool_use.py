@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_tooleval.agent.directory import working_directory
 from pytest_tooleval.agent.end_state import read_end_state
@@ -16,6 +16,7 @@ from pytest_tooleval.agent.time_limit import TimeLimit
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import InfrastructureError, nearest
+from pytest_tooleval.families.speaking import Speaker
 from pytest_tooleval.families.tool_sets import ToolSet
 from pytest_tooleval.measures.confusion import expected_sequences
 from pytest_tooleval.measures.cost import Billing, run_cost
@@ -37,6 +38,10 @@ from pytest_tooleval.tools.registry import Offer, ToolRegistry
 from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
 from pytest_tooleval.transcript import BrokerCall, Run, TraceEntry
+
+if TYPE_CHECKING:
+    from pytest_tooleval.providers.replay import CassetteShelf
+
 
 _MEASURED = frozenset({"ok", "truncated"})
 _MOST_SHOWN_CHARS = 500
@@ -119,16 +124,19 @@ class ToolUseRunner:
             with self.servers.offer(case, own, context) as tools:
                 yield self.tool_set.of_case(tools.offer)
 
-    def run(self, case: ToolUseCase, provider: Provider) -> ToolUseResult:
+    def run(self, case: ToolUseCase, speaker: Speaker) -> ToolUseResult:
         """Run a case once. What goes wrong with the infrastructure is a run with the status `error`."""
         try:
             with self.worktrees.worktree(case, keep=self.keep_worktrees) as worktree:
                 context = ToolContext(worktree.path, worktree.environment, self.limits, case.pages)
                 limit = TimeLimit(self.time_limit(case), self.stop)
+                speech = speaker.open(case, worktree)
                 with self.servers.offer(case, self.tools.offer_for(case), context) as tools:
                     offer = self.tool_set.of_case(tools.offer)
-                    run = self._work(case, provider, offer, context, limit)
+                    run = self._work(case, speech.provider, offer, context, limit)
                 run = replace(run, notes=(*run.notes, *tools.notes))
+                if run.status in _MEASURED:
+                    speech.keep()
                 checked = case.verifier.files if case.verifier else ()
                 behaviour = _behaviour(run, worktree.path, read_end_state(worktree.path, checked))
                 kept = str(worktree.path) if self.keep_worktrees else ""
@@ -160,9 +168,10 @@ class ToolUseTarget:
     """A model, reached through an opened provider."""
 
     name: str
-    provider: Provider
+    provider: Provider | None
     runner: ToolUseRunner
     billing: Billing | None = None
+    shelf: CassetteShelf | None = None
 
     @property
     def is_scripted(self) -> bool:
@@ -175,11 +184,16 @@ class ToolUseTarget:
 
     def cannot_run(self, case: ToolUseCase) -> str | None:
         """Return the provider's or the tools' reason to skip the case, or None."""
-        return self.runner.servers.cannot_run(case) or self.provider.cannot_run(case)
+        reason = None if self.provider is None else self.provider.cannot_run(case)
+        return self.runner.servers.cannot_run(case) or reason
 
-    def measure(self, case: ToolUseCase, _trial: int = 1) -> CaseOutcome:
+    def speaker(self, trial: int) -> Speaker:
+        """Return who speaks for the model in a trial."""
+        return Speaker(self.provider, self.name, trial, self.shelf)
+
+    def measure(self, case: ToolUseCase, trial: int = 1) -> CaseOutcome:
         """Let the model work on the case once, and judge what it did."""
-        result = self.runner.run(case, self.provider)
+        result = self.runner.run(case, self.speaker(trial))
         ended = result.run.status in _MEASURED
         error = "" if ended else result.run.detail
         return CaseOutcome(result.passed, self.record(case, result), error, result.worktree)
@@ -203,7 +217,8 @@ class ToolUseTarget:
 
     def close(self) -> None:
         """Release the provider's connections."""
-        self.provider.close()
+        if self.provider is not None:
+            self.provider.close()
 
 
 def _behaviour(run: Run, worktree: Path, files: Mapping[str, Any]) -> Behaviour:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 # Control characters, and those that reorder or hide text around them.
 _UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+LINE_CHARS = 2000
+"""Most characters of one line for people, where a model or a server may have written it."""
+
+_MOST_LINES = 60
+_MOST_NAMES = 30
+_NAME_CHARS = 120
 
 _FOLDED = str.maketrans(
     {
@@ -55,6 +62,24 @@ def shorten(text: str, most: int) -> str:
 def cut(text: str, most: int) -> str:
     """Return a text cut to `most` characters with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names with commas between them, each cut short, and of many the first ones."""
+    shown = ", ".join(cut(name, _NAME_CHARS) for name in names[:_MOST_NAMES])
+    return f"{shown}, … ({len(names)} in all)" if len(names) > _MOST_NAMES else shown
+
+
+def bounded_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines for people, each cut short, and of many the first and the last ones."""
+    half = _MOST_LINES // 2
+    left_out = len(lines) - 2 * half
+    if left_out <= 1:
+        yield from (cut(line, LINE_CHARS) for line in lines)
+        return
+    yield from (cut(line, LINE_CHARS) for line in lines[:half])
+    yield f"... {left_out} more ..."
+    yield from (cut(line, LINE_CHARS) for line in lines[-half:])
 
 
 def cut_pair(left: str, right: str, most: int) -> tuple[str, str]:

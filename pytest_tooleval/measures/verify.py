@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from pytest_tooleval.cases.case import FileCheck, NameSequence, TextCheck, ToolUseCase, Verifier
 from pytest_tooleval.measures.matching import ABSENT, matches, regex_found
-from pytest_tooleval.measures.text import common_start, cut, cut_pair, fold_typography
+from pytest_tooleval.measures.text import common_start, cut, cut_pair, fold_typography, listed
 
 Kind: TypeAlias = Literal["missing", "unexpected", "different"]
 _SHOWN_CHARS = 200
@@ -152,9 +152,9 @@ def sequence_mismatch(acceptable: tuple[NameSequence, ...], names: NameSequence)
 def _first_difference(expected: NameSequence, names: NameSequence, alternatives: int) -> str:
     index = common_start(expected, names)
     wanted = expected[index] if index < len(expected) else "no further call"
-    called = names[index] if index < len(names) else "no further call"
+    called = listed(names[index : index + 1]) or "no further call"
     nearest = f" (the nearest of {alternatives} acceptable sequences)" if alternatives > 1 else ""
-    sequences = f"expected [{', '.join(expected)}]{nearest}, called [{', '.join(names)}]"
+    sequences = f"expected [{', '.join(expected)}]{nearest}, called [{listed(names)}]"
     return f"call {index + 1}: expected {wanted}, called {called}; {sequences}"
 
 
@@ -192,8 +192,7 @@ def _calls(count: int) -> str:
 def calls_where_none_may_be(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
     """Yield a mismatch when there are calls in spite of `no_calls`."""
     if verifier.no_calls and behaviour.calls:
-        called = ", ".join(behaviour.names)
-        yield Mismatch("unexpected", f"expected an answer without a tool, called {called}")
+        yield Mismatch("unexpected", f"expected an answer without a tool, called {listed(behaviour.names)}")
 
 
 def _in_order(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
@@ -202,7 +201,7 @@ def _in_order(verifier: Verifier, behaviour: Behaviour) -> Iterator[Mismatch]:
         if name not in remaining:
             after = f" after {', '.join(verifier.in_order[:position])}" if position else ""
             order = ", ".join(verifier.in_order)
-            called = ", ".join(behaviour.names) or "nothing"
+            called = listed(behaviour.names) or "nothing"
             yield Mismatch("missing", f"a call of {name}{after}; expected in order [{order}], called [{called}]")
             return
 
@@ -220,7 +219,7 @@ def calls_beyond_any_order(verifier: Verifier, behaviour: Behaviour) -> Iterator
         return
     wanted, called = Counter(verifier.any_order), Counter(behaviour.names)
     for name, times in sorted((called - wanted).items()):
-        yield Mismatch("unexpected", f"{name} {_times(times)} too often; expected {_times(wanted[name])}")
+        yield Mismatch("unexpected", f"{listed([name])} {_times(times)} too often; expected {_times(wanted[name])}")
 
 
 def _times(count: int) -> str:
@@ -275,7 +274,7 @@ def _argument_differences(
             yield Mismatch("different", f"{tool}: argument {name}: expected {wanted}, got {found}")
     if exact:
         for name in sorted(actual.keys() - expected.keys()):
-            yield Mismatch("unexpected", f"{tool}: argument {name} with {_shown(actual[name])}")
+            yield Mismatch("unexpected", f"{tool}: argument {listed([name])} with {_shown(actual[name])}")
 
 
 def _shown(value: Any) -> str:

@@ -87,6 +87,10 @@ class Redactor:
             return False
         return not _may_match(json_text) or not any(pattern.search(json_text) for pattern in _PATTERNS)
 
+    def holds_literal(self, text: str) -> bool:
+        """Whether a text holds one of the given secrets."""
+        return any(literal in text for literal in self._literals)
+
     def __call__(self, text: str) -> str:
         """Return `text` with every secret replaced by `[redacted]`."""
         for literal in self._literals:

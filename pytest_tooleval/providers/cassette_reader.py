@@ -161,8 +161,6 @@ def _decoded_exchanges(found: _Found) -> Iterator[Exchange]:
 
 def _decoded_frame(request: Mapping[str, _Found], before: Frame | None) -> Frame:
     """Return the frame that a request gives, or that of the request before where it gives nothing."""
-    if before is not None and request.keys().isdisjoint(_FRAME_KEYS):
-        return before
     return Frame(
         request["system"].lines() if "system" in request or before is None else before.system,
         _decoded_sampling(request["sampling"]) if "sampling" in request or before is None else before.sampling,

@@ -13,6 +13,7 @@ import httpx
 
 from pytest_tooleval.errors import ProviderError
 from pytest_tooleval.providers.account import Account, shown_url
+from pytest_tooleval.providers.compression import CompressionError, decompressed
 from pytest_tooleval.providers.connections import Exchange, Lines, new_client
 from pytest_tooleval.providers.http_errors import (
     FOREIGN,
@@ -33,7 +34,12 @@ T = TypeVar("T")
 FIRST_CONTACT_RETRIES = 2
 LONGEST_BODY = 64 * 1024 * 1024
 _FIRST_CONTACT_WAIT = 0.25
-_HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "pytest-tooleval"}
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+    "Content-Type": "application/json",
+    "User-Agent": "pytest-tooleval",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,12 +336,15 @@ def _history(errand: _Errand, error: ProviderError) -> str:
 
 def _whole_body(answer: httpx.Response, exchange: Exchange) -> bytes:
     body = bytearray()
-    for chunk in answer.iter_bytes():
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            raise ProviderError(f"the answer is longer than {LONGEST_BODY // 1024**2} MiB; check the base URL")
-        if exchange.is_broken_off:
-            break
+    try:
+        for chunk in decompressed(answer.iter_raw(), answer.headers.get("content-encoding", "")):
+            body += chunk
+            if len(body) > LONGEST_BODY:
+                raise ProviderError(f"the answer is longer than {LONGEST_BODY // 1024**2} MiB; check the base URL")
+            if exchange.is_broken_off:
+                break
+    except CompressionError as error:
+        raise ProviderError(f"the answer {error}", transient=True) from None
     return bytes(body)
 
 

@@ -235,7 +235,7 @@ class Conversation:
             return f"there is no cassette {self._file.shown}; --tooleval-record records one"
         changes = list(self._changes(self._recording, asked, request))
         more = len(changes) - _MOST_CHANGES
-        shown = [*changes[:_MOST_CHANGES], *([f"and {more} more changes"] if more > 0 else [])]
+        shown = [*changes[:_MOST_CHANGES], *([f"and {more} more"] if more > 0 else [])]
         return f"the cassette {self._file.shown} does not fit any more: {'; '.join(shown)}; {RECORD_ANEW}"
 
     def _answer(

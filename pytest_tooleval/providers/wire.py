@@ -16,6 +16,9 @@ from pytest_tooleval.transcript import AssistantMessage, Message, ToolCall
 MOST_TOKENS = 10**12
 """More than any reply can have; a larger count is no count, and sums of such would not fit a float."""
 
+MOST_LEVELS = 100
+"""How deep arguments may be nested: no tool asks for more, and every part of a run can hold so many."""
+
 _LAYERS = 3
 _WORD = re.compile(r"[A-Za-z_][\w.:-]*", re.ASCII)
 _CALLED = re.compile(r"([A-Za-z_][\w.:-]*)\(", re.ASCII)
@@ -74,10 +77,28 @@ def _object_in(text: str) -> dict[str, Any] | None:
         for _ in range(_LAYERS):
             if isinstance(value, str):
                 value = _loads_strictly(value) if value.strip() else {}
-        value = well_formed({} if value is None else value)
+        if not isinstance(value, dict | None) or is_nested_deeper(value, MOST_LEVELS):
+            return None
+        arguments: dict[str, Any] = well_formed(value or {})
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return arguments
+
+
+def is_nested_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects of a JSON value stand in each other on more than so many levels."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [member for each in layer for member in _members(each)]
+        if not layer:
+            return False
+    return any(isinstance(each, dict | list) for each in layer)
+
+
+def _members(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def is_double_encoded(call: ToolCall) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_tooleval.cases.case import FileCheck, NameSequence, TextCheck, ToolUseCase, Verifier
-from pytest_tooleval.measures.text import printable, shorten
+from pytest_tooleval.measures.text import bounded_lines, printable, shorten
 
 _ANSWER_CHARS = 500
 _ARGUMENT_CHARS = 300
@@ -41,7 +41,7 @@ def failure_text(case: ToolUseCase, record: Mapping[str, Any]) -> str:
     lines = [shorten(headline, 400)]
     for title, entries in sections.items():
         if entries:
-            lines += ["", f"{title}:", *(f"  {entry}" for entry in entries)]
+            lines += ["", f"{title}:", *(f"  {entry}" for entry in bounded_lines(entries))]
     return printable("\n".join(lines))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_tooleval.gates.evaluate import shown_apart
+from pytest_tooleval.measures.tool_sets import is_scripted
 from pytest_tooleval.reports.markdown import NO_VALUE, code, count, prose, rate, seconds, table
 
 Document = Mapping[str, Any]

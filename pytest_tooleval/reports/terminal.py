@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pytest_tooleval.gates.evaluate import GateResult, shown_apart
 from pytest_tooleval.measures.measurement import Measurement
-from pytest_tooleval.measures.text import printable
+from pytest_tooleval.measures.text import LINE_CHARS, bounded_lines, cut, printable
 from pytest_tooleval.measures.tool_sets import is_scripted
 from pytest_tooleval.measures.tool_use import ToolUseTotals, total
 from pytest_tooleval.reports.confusion_summary import confusion_blocks
@@ -20,6 +20,7 @@ from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.reports.suite_statistics import suite_statistics
 from pytest_tooleval.reports.tables import share_text, summary_console, summary_table, without_trailing_blanks
 from pytest_tooleval.reports.tool_set_summary import broker_lines, broker_rows, lost_blocks, size_blocks
+from pytest_tooleval.reports.wide_table import WideTable
 
 MOST_ROWS = 200
 LONGEST_GATE = 44
@@ -54,7 +55,7 @@ def terminal_summary(result: SuiteResult, width: int, *, color: bool) -> str:
             console.print()
             console.print(_gate_table(result.gates, console.width))
         for line in _notes(result):
-            console.print(Text(printable(line)), soft_wrap=True)
+            console.print(Text(printable(cut(line, LINE_CHARS))), soft_wrap=True)
     return without_trailing_blanks(capture.get())
 
 
@@ -161,7 +162,7 @@ def _count(number: float | None) -> str:
 
 def _side_by_side(result: SuiteResult) -> Table:
     totals = result.totals()
-    table = summary_table("metric", *totals, text=frozenset({"metric"}))
+    table = WideTable(["metric"], list(map(printable, totals)))
     rows: tuple[tuple[str, Iterable[str]], ...] = (
         ("measured", (f"{t.measured} of {t.n}" for t in totals.values())),
         ("accuracy", (share_text(t.accuracy) for t in totals.values())),
@@ -175,7 +176,7 @@ def _side_by_side(result: SuiteResult) -> Table:
         *broker_rows(result),
     )
     for name, values in rows:
-        table.add_row(name, *values)
+        table.add_cells(name, *values)
     return table
 
 
@@ -214,7 +215,7 @@ def _notes(result: SuiteResult) -> Iterator[str]:
     yield from (f"note: {note}" for note in result.notes)
     yield from gold_notes(result)
     for measurement in result.measurements:
-        for note in measurement.record.get("notes", ()) if measurement.family != "discovery" else ():
+        for note in bounded_lines(measurement.record.get("notes", ())) if measurement.family != "discovery" else ():
             yield f"note: {measurement.id} [{measurement.target}]: {note}"
         if measurement.worktree:
             yield f"worktree of {measurement.id} [{measurement.target}]: {measurement.worktree}"

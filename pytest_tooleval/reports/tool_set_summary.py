@@ -15,7 +15,8 @@ from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.tool_sets import BrokerTotals, ToolSetTotals, tool_set_totals
 from pytest_tooleval.reports.cost_summary import costs_of, tokens_text
 from pytest_tooleval.reports.suite_result import SuiteResult
-from pytest_tooleval.reports.tables import share_text, summary_table
+from pytest_tooleval.reports.tables import share_text
+from pytest_tooleval.reports.wide_table import WideTable
 
 Series: TypeAlias = tuple[str, str]
 """A model, and the way on which it reaches tools."""
@@ -45,9 +46,9 @@ def lost_blocks(result: SuiteResult) -> Iterator[Table | Text]:
             yield Text(printable(f"{target}: lost at {told}"))
         return
     yield Text()
-    table = summary_table("lost at", *map(printable, lost), text=frozenset({"lost at"}))
+    table = WideTable(["lost at"], list(map(printable, lost)))
     for stage in stages:
-        table.add_row(stage, *(f"{counts[stage]:,}" if stage in counts else "-" for counts in lost.values()))
+        table.add_cells(stage, *(f"{counts[stage]:,}" if stage in counts else "-" for counts in lost.values()))
     yield table
 
 
@@ -87,13 +88,13 @@ def _size_table(result: SuiteResult, totals: Mapping[str, ToolSetTotals], counts
     for target, each in totals.items():
         by_series.setdefault((each.model, each.way), {})[each.distractors] = target
     names = [printable(f"{model}{_NAMES[way]}") for model, way in by_series]
-    table = summary_table("metric", "distractors", "tools", *names, text=frozenset({"metric"}))
+    table = WideTable(["metric", "distractors", "tools"], names)
     for metric, text_of in _metrics(result).items():
         for count in counts:
             targets = [series.get(count) for series in by_series.values()]
             values = ["-" if target is None else text_of(target) for target in targets]
             sizes = _sizes([totals[target] for target in targets if target is not None])
-            table.add_row(metric if count == counts[0] else "", f"{count:,}", sizes, *values)
+            table.add_cells(metric if count == counts[0] else "", f"{count:,}", sizes, *values)
     return table
 
 

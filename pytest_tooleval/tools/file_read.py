@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from pytest_tooleval.errors import ToolError
 from pytest_tooleval.tools.containment import Place, open_file, resolve
-from pytest_tooleval.tools.textfile import Line, Survey, clamped, counted, read_line, refuse_binary, survey
+from pytest_tooleval.tools.textfile import (
+    MAX_READ_BYTES,
+    Line,
+    Survey,
+    clamped,
+    counted,
+    read_line,
+    refuse_binary,
+    survey,
+)
 from pytest_tooleval.tools.tool import Tool, ToolContext
 
 DEFAULT_LINES = 2000
@@ -30,7 +40,13 @@ def run(arguments: Mapping[str, Any], context: ToolContext) -> str:
     place = resolve(context.worktree, arguments["path"])
     with open_file(place) as file:
         refuse_binary(file, place)
+        _refuse_huge(file, place)
         return _page(file, place, window, context.limits.result_chars)
+
+
+def _refuse_huge(file: BinaryIO, place: Place) -> None:
+    if os.fstat(file.fileno()).st_size > MAX_READ_BYTES:
+        raise ToolError(f"{place.given!r} is larger than {MAX_READ_BYTES // 2**20} MiB, the most that can be read")
 
 
 def _window(offset: int, limit: int) -> _Window:

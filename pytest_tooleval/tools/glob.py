@@ -18,7 +18,7 @@ def run(arguments: Mapping[str, Any], context: ToolContext) -> str:
     """Return one path a line; raise ToolError for a pattern that cannot match or a path that is no directory."""
     folder = visible_folder(context.worktree, arguments.get("path", "."))
     folder, pattern = _anchored(folder, arguments["pattern"])
-    found = walk(folder, compile_glob(pattern))
+    found = walk(folder, compile_glob(pattern), context.limits.search_seconds)
     paths = (entry.shown for entry in found if entry.kind == "directory" or not pattern.endswith("/"))
     room = context.limits.result_chars - _NOTICE_CHARS
     shown, more = bounded(paths, most=MAX_PATHS, characters=room)

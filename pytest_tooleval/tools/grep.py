@@ -42,7 +42,7 @@ def run(arguments: Mapping[str, Any], context: ToolContext) -> str:
     """
     search = _Search(_compiled(arguments), context.limits.search_seconds)
     place = visible(context.worktree, arguments.get("path", "."))
-    entries = _entries(place, arguments.get("glob") or "**")
+    entries = _entries(place, arguments.get("glob") or "**", search.seconds)
     room = context.limits.result_chars - _NOTICE_CHARS
     rows, more = bounded(search.rows(entries), most=MAX_MATCHES, characters=room)
     if more:
@@ -144,11 +144,11 @@ def _compiled(arguments: Mapping[str, Any]) -> regex.Pattern[str]:
     return regex.compile(pattern, regex.IGNORECASE if arguments.get("ignore_case", False) else 0)
 
 
-def _entries(place: Place, glob: str) -> Iterable[Entry]:
+def _entries(place: Place, glob: str, seconds: float) -> Iterable[Entry]:
     """Return what is searched; a file that is named is searched whatever the glob says."""
     match kind_of(place):
         case "directory":
-            return walk(place, compile_glob(glob if "/" in glob else f"**/{glob}"))
+            return walk(place, compile_glob(glob if "/" in glob else f"**/{glob}"), seconds)
         case "file":
             return [Entry(place, "file")]
         case _:

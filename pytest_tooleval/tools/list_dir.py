@@ -22,7 +22,8 @@ def run(arguments: Mapping[str, Any], context: ToolContext) -> str:
     if depth < 1:
         raise ToolError(f"depth is {depth}; give 1 for the directory itself, 2 to include its subdirectories")
     folder = visible_folder(context.worktree, arguments.get("path", "."))
-    rows = (_row(entry, context.worktree) for entry in walk(folder, Levels(depth)))
+    found = walk(folder, Levels(depth), context.limits.search_seconds)
+    rows = (_row(entry, context.worktree) for entry in found)
     room = context.limits.result_chars - _NOTICE_CHARS
     shown, more = bounded(rows, most=MAX_ENTRIES, characters=room)
     if not shown:

@@ -21,6 +21,9 @@ from pytest_tooleval.tools.containment import Place
 MAX_WHOLE_BYTES = 10 * 1024 * 1024
 """Largest file that grep searches and file_edit changes, which take a file whole."""
 
+MAX_READ_BYTES = 256 * 1024 * 1024
+"""Largest file that file_read takes, which counts its lines whatever part of it is asked for."""
+
 BOM = codecs.BOM_UTF8
 HEAD_BYTES = 8 * 1024
 """How much of a file is looked at to tell text from binary."""

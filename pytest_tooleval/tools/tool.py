@@ -18,7 +18,7 @@ class ToolLimits:
     Attributes:
         result_chars: most characters of one tool result.
         command_seconds: most seconds that a command may take.
-        search_seconds: most seconds that one `grep` may take.
+        search_seconds: most seconds that one `grep`, `glob` or `list_dir` may take.
         fetch_seconds: most seconds that one `web_fetch` may take.
         mcp_seconds: most seconds that one call of an MCP server's tool may take, beside the server's own limit.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,13 +56,17 @@ def visible_folder(worktree: Path, given: str) -> Place:
     return place
 
 
-def walk(start: Place, route: Route) -> Iterator[Entry]:
+def walk(start: Place, route: Route, seconds: float) -> Iterator[Entry]:
     """Yield the wanted entries below a directory in the order of their paths.
 
-    Raises ToolError when the start cannot be listed; directories below that cannot be are passed over.
+    Raises ToolError when the start cannot be listed, or the end is not reached in so many seconds; directories
+    below that cannot be listed are passed over.
     """
+    until = time.monotonic() + seconds
     pending = _below(start, route)
     while pending:
+        if time.monotonic() > until:
+            raise ToolError(f"the search took longer than {seconds:g} s; narrow it with path or a longer pattern")
         entry, reached = pending.pop()
         if reached.wanted:
             yield entry

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 import urllib.parse
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pytest_tooleval.cases.case import Page
 from pytest_tooleval.errors import ToolError
+from pytest_tooleval.providers.compression import CompressionError, decompressed
 from pytest_tooleval.tools.public_address import CheckedBackend, Deadline, Network
 from pytest_tooleval.tools.tool import Tool, ToolContext, ToolLimits
 
@@ -179,35 +179,20 @@ def _read(url: str, response: httpcore.Response, deadline: Deadline) -> Fetched:
     if response.status >= 400 and not _is_text(content_type):
         return Fetched(url, response.status, content_type, "")
     _check_type(url, content_type)
-    encoding = _header(response, b"content-encoding").lower()
+    encoding = _header(response, b"content-encoding")
     body = bytearray()
-    for chunk in _decompressed(cast("Iterable[bytes]", response.stream), encoding, url):
-        body += chunk
-        deadline.left()
-        if len(body) > MOST_BODY_BYTES:
-            break
+    try:
+        for chunk in decompressed(cast("Iterable[bytes]", response.stream), encoding):
+            body += chunk
+            deadline.left()
+            if len(body) > MOST_BODY_BYTES:
+                break
+    except CompressionError as error:
+        raise ToolError(f"{url} {error}.") from error
     text = _decoded(bytes(body[:MOST_BODY_BYTES]), content_type)
     if not content_type and "\0" in text[:1024]:
         raise ToolError(f"{url} is not text.")
     return Fetched(url, response.status, content_type, text, cut=len(body) > MOST_BODY_BYTES)
-
-
-def _decompressed(chunks: Iterable[bytes], encoding: str, url: str) -> Iterable[bytes]:
-    """Undo gzip and deflate, a bounded piece at a time: a small body may hold gigabytes."""
-    if encoding in ("", "identity"):
-        yield from chunks
-        return
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise ToolError(f"{url} is compressed with {encoding}, which is not supported.")
-    inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    for chunk in chunks:
-        rest = chunk
-        while rest and not inflater.eof:
-            try:
-                yield inflater.decompress(rest, 65_536)
-            except zlib.error as error:
-                raise ToolError(f"{url} is not valid {encoding}.") from error
-            rest = inflater.unconsumed_tail
 
 
 def _media_type(content_type: str) -> str:

@@ -24,6 +24,7 @@ from pytest_tooleval.cases.case import (
     Verifier,
 )
 from pytest_tooleval.families.fingerprints import ToolUseFingerprints
+from pytest_tooleval.families.tool_sets import ToolSet, ToolSetVariant
 from pytest_tooleval.families.tool_use import ToolUseRunner
 from pytest_tooleval.measures.fingerprint import what_changed
 from pytest_tooleval.providers.provider import ProviderSettings, Sampling
@@ -128,6 +129,7 @@ def test_the_script_counts_where_the_provider_reads_it(provider):
         (parts(settings=replace(SETTINGS, sampling=Sampling(tool_choice="none"))), ["tool-choice changed"]),
         (parts(seconds=60.0), ["time limit changed"]),
         (parts(tier="first_call"), ["tier changed"]),
+        (parts(tool_set=ToolSet(ToolSetVariant("broker"))), ["set of tools changed"]),
         (parts(limits=replace(LIMITS, result_chars=200)), ["result chars changed"]),
         (parts(limits=replace(LIMITS, command_seconds=1.0)), ["command seconds changed"]),
         (parts(target=replace(TARGET, settings=replace(TARGET.settings, model="x"))), ["model changed"]),

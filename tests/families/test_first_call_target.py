@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +13,24 @@ from loopback import as_json, serving
 
 from pytest_tooleval.agent.loop import AgentSettings
 from pytest_tooleval.agent.worktree import WorktreeRoot
-from pytest_tooleval.cases.case import ScriptedCall, ScriptedTurn, Source, TextCheck, ToolUseCase, Verifier
+from pytest_tooleval.cases.case import (
+    ScriptedCall,
+    ScriptedTurn,
+    ServerUse,
+    Source,
+    TextCheck,
+    ToolUseCase,
+    Verifier,
+)
 from pytest_tooleval.families.first_call import FirstCallTarget
 from pytest_tooleval.families.tool_use import ToolUseRunner, ToolUseTarget
 from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.providers.mock import MockProvider
 from pytest_tooleval.providers.presets import PRESETS, preset_factory
 from pytest_tooleval.providers.provider import Provider, ProviderSettings
-from pytest_tooleval.tools.registry import ToolRegistry
+from pytest_tooleval.tools.registry import Offer, ToolRegistry
+from pytest_tooleval.tools.source import CaseTools
+from pytest_tooleval.tools.tool import Tool, ToolContext
 
 GREP = ScriptedCall("grep", {"pattern": "port"})
 
@@ -166,3 +179,36 @@ def test_a_demanded_tool_that_is_not_offered_is_told(tmp_path):
     assert measure(tmp_path, measured).record["notes"] == [
         "file_edit is demanded and not offered: the permission of category 'edit' is 'deny'"
     ]
+
+
+class OneServer:
+    """Adds a tool to what a case is offered, where the case names a server."""
+
+    def __init__(self) -> None:
+        self.folders: list[Path] = []
+
+    def cannot_run(self, case: ToolUseCase) -> str | None:
+        return "no server here" if case.id == "far" else None
+
+    @contextlib.contextmanager
+    def offer(self, case: ToolUseCase, base: Offer, context: ToolContext) -> Iterator[CaseTools]:
+        self.folders.append(context.worktree)
+        ask = Tool("ask", "Ask.", {"type": "object"}, "mcp", lambda _arguments, _context: "")
+        yield CaseTools(replace(base, offered={**base.offered, "ask": ask}))
+
+    def close(self) -> None:
+        pass
+
+
+def test_the_tools_of_a_cases_servers_are_offered_and_the_folder_is_removed(tmp_path):
+    servers = OneServer()
+    asking = case(ScriptedTurn("", (ScriptedCall("ask", {}),)), expected=(("ask",),), mcp=(ServerUse("oracle"),))
+    record = target(tmp_path, servers=servers).measure(asking).record
+    assert [(entry["name"], entry["outcome"]) for entry in record["trace"]] == [("ask", "not_run")]
+    assert record["pass"]
+    assert [folder.exists() for folder in servers.folders] == [False]
+
+
+def test_a_case_whose_server_cannot_be_had_is_skipped(tmp_path):
+    far = replace(case(ScriptedTurn("x"), expected=(("grep",),)), id="far")
+    assert target(tmp_path, servers=OneServer()).cannot_run(far) == "no server here"

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from pytest_tooleval.agent.worktree import WorktreeRoot
+from pytest_tooleval.cases.case import Source, ToolUseCase
 from pytest_tooleval.errors import ConfigError
+from pytest_tooleval.families.fingerprints import ToolUseFingerprints
 from pytest_tooleval.families.tool_sets import ToolSet, ToolSetVariant, load_pool, open_tool_sets, variants_of
+from pytest_tooleval.families.tool_use import ToolUseRunner
+from pytest_tooleval.measures.fingerprint import what_changed
 from pytest_tooleval.providers.mock import MockProvider
-from pytest_tooleval.tools.registry import Offer
+from pytest_tooleval.providers.provider import ProviderSettings
+from pytest_tooleval.providers.target import Target
+from pytest_tooleval.tools.registry import Offer, ToolRegistry
 from pytest_tooleval.tools.tool import Tool
 
 OWN = {"grep": Tool("grep", "Search.", {"type": "object"}, "read", lambda _arguments, _context: "")}
@@ -33,7 +40,7 @@ def test_each_way_is_measured_alone_and_with_every_number_of_distractors():
 def test_a_pool_comes_from_a_file_or_a_folder_of_files(tools_list, tmp_path):
     assert load_pool(tools_list, Path("office.json"), OWN, 2).count_beside(Offer(OWN, {})) == 2
     (tmp_path / "more.json").write_text(json.dumps({"tools": [{"name": "bake", "inputSchema": {}}]}))
-    assert load_pool(tmp_path, Path("."), OWN, 3).count_beside(Offer(OWN, {})) == 3
+    assert load_pool(tmp_path, Path(), OWN, 3).count_beside(Offer(OWN, {})) == 3
 
 
 def test_a_pool_that_is_too_small_or_wrong_is_a_configuration_error(tools_list, tmp_path):
@@ -78,3 +85,16 @@ def test_the_broker_is_loaded_only_where_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_distractors_count_in_the_fingerprint_of_a_case(tools_list):
+    registry = ToolRegistry()
+    registry.add_built_in()
+    plain, more = open_tool_sets(variants_of(("direct",), (2,)), load_pool(tools_list, tools_list, {}, 2)).values()
+    case = ToolUseCase("c", "t", Source(Path("c.json")), expected=(("grep",),))
+
+    def parts(tool_set: ToolSet) -> dict[str, str]:
+        runner = ToolUseRunner(registry, WorktreeRoot(), tool_set=tool_set)
+        return ToolUseFingerprints(Target("openai", ProviderSettings("gpt")), runner).of(case).parts
+
+    assert "tool send_fax is new" in what_changed(parts(plain), parts(more))

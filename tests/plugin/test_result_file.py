@@ -54,6 +54,8 @@ def test_a_case_record_holds_what_was_measured(suite):
         "tokens": None,
         "usage": None,
         "cost": None,
+        "lostAt": None,
+        "toolSet": {"model": "mock", "tools": "direct", "distractors": 0, "size": 5},
         "turns": 3,
         "attempts": 0,
         "names": ["list_dir", "file_read", "file_read"],
@@ -94,6 +96,18 @@ def test_totals_are_sums_and_means_over_cases(suite):
         "pricedRuns": 0,
         "costPerSolved": None,
         "tokensPerSolved": None,
+        "toolSet": {"model": "mock", "tools": "direct", "distractors": 0, "leastSize": 5, "mostSize": 5},
+        "brokerCalls": None,
+        "lostAt": {"search": 0, "selection": 1, "arguments": 0, "execution": 0, "answer": 0},
+        "passRateInterval": {
+            "low": pytest.approx(0.207660, abs=1e-6),
+            "high": pytest.approx(0.938508, abs=1e-6),
+            "method": "Wilson",
+            "effectiveCases": 3.0,
+        },
+        "passAtK": [{"k": 1, "value": 2 / 3, "cases": 3}],
+        "passHatK": [{"k": 1, "value": 2 / 3, "cases": 3}],
+        "flaky": [],
     }
 
 

@@ -517,8 +517,9 @@ def test_a_long_difference_is_shown_where_it_is(two_turns: CassetteShelf) -> Non
     assert len(stale(two_turns, now)) < 300
 
 
-def test_all_changes_are_said_but_not_without_end(two_turns: CassetteShelf) -> None:
-    tools = [ToolSpec(f"tool{number}", "", {}) for number in range(40)]
+@pytest.mark.parametrize(("added", "last"), [(5, "tool tool4 added"), (6, "and 1 more"), (40, "and 35 more")])
+def test_all_changes_are_said_but_not_without_end(two_turns: CassetteShelf, added: int, last: str) -> None:
+    tools = [ToolSpec(f"tool{number}", "", {}) for number in range(added)]
     changes = stale(two_turns, replace(FIRST, system="", tools=tools)).split("; ")
     assert changes[:4] == [
         "system prompt changed",
@@ -526,7 +527,8 @@ def test_all_changes_are_said_but_not_without_end(two_turns: CassetteShelf) -> N
         "tool file_read removed",
         "tool tool0 added",
     ]
-    assert changes[-1] == "and 35 more changes"
+    assert changes[7:9] == (["tool tool4 added"] if added == 5 else ["tool tool4 added", last])
+    assert changes[-1] == last
 
 
 def test_what_is_only_spelled_otherwise_is_no_change(two_turns: CassetteShelf) -> None:

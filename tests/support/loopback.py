@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
+
+Server = TypeVar("Server", bound="LoopbackServer")
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Stay silent."""
 
 
+def serving(*script: Scripted) -> AbstractContextManager[LoopbackServer]:
+    return serving_with(LoopbackServer(script))
+
+
 @contextmanager
-def serving(*script: Scripted) -> Iterator[LoopbackServer]:
-    server = LoopbackServer(script)
+def serving_with(server: Server) -> Iterator[Server]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -12,9 +12,10 @@ from pytest_tooleval.cases.jsontext import decode_document
 from pytest_tooleval.cases.load import cases_of
 from pytest_tooleval.families.tool_use import ToolUseResult, ToolUseRunner
 from pytest_tooleval.providers.mock import MockProvider
-from pytest_tooleval.providers.provider import Provider
+from pytest_tooleval.providers.provider import ChatRequest, Provider
 from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.tool import ToolLimits
+from pytest_tooleval.transcript import AssistantMessage, ToolCall
 
 FILE = Path("evals/fixtures/c.json")
 ALLOWED = {"edit": "allow", "bash": "allow"}
@@ -46,6 +47,31 @@ def run_case(
 def run_script(*script: dict[str, Any], **keys: Any) -> ToolUseResult:
     """Run a fixture with this script once."""
     return run_case(fixture_case(*script, **keys))
+
+
+class Replies:
+    """A provider that gives these replies, one after the other, and then an answer."""
+
+    def __init__(self, *replies: AssistantMessage) -> None:
+        self._replies = replies
+
+    def cannot_run(self, case: ToolUseCase) -> str | None:
+        return None
+
+    def reply(self, case: ToolUseCase, request: ChatRequest) -> AssistantMessage:
+        turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        return self._replies[turn] if turn < len(self._replies) else AssistantMessage("Done.")
+
+    def close(self) -> None:
+        pass
+
+
+def calling(*called: tuple[str, dict[str, Any] | None]) -> AssistantMessage:
+    """Return a reply with these calls, whatever text they hold."""
+    calls = (
+        ToolCall(f"c{at}", name, arguments, repr(arguments), name) for at, (name, arguments) in enumerate(called)
+    )
+    return AssistantMessage(calls=tuple(calls))
 
 
 def results_of(result: ToolUseResult) -> list[tuple[str, str, str]]:

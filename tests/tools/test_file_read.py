@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import resource
 import sys
 
 import pytest
 
 from pytest_tooleval.tools.file_read import TOOL
+from pytest_tooleval.tools.textfile import MAX_READ_BYTES
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
 
 LOSSY_HEADER = (
@@ -180,3 +182,12 @@ def test_a_large_file_is_read_in_bounded_memory(worktree, call):
 
     assert page == "big: 3 lines, 200000006 characters; showing lines 3-3\n3\tlast"
     assert grown * (1 if sys.platform == "darwin" else 1024) < 50_000_000
+
+
+def test_a_file_of_no_end_is_refused(worktree, put, refusal):
+    put({"huge.txt": "x" * 9000})
+    os.truncate(worktree / "huge.txt", MAX_READ_BYTES + 1)
+
+    assert refusal(TOOL, path="huge.txt", limit=1) == (
+        "'huge.txt' is larger than 256 MiB, the most that can be read"
+    )

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
 import resource
+import time
 
 import pytest
 
+from pytest_tooleval.errors import ToolError
 from pytest_tooleval.tools import file_write
 from pytest_tooleval.tools.glob import TOOL
 from pytest_tooleval.tools.tool import ToolContext, ToolLimits
@@ -172,3 +175,19 @@ def test_the_bound_on_characters_is_kept(worktree, put, result_chars):
     text = TOOL.run({"pattern": "*"}, ToolContext(worktree, limits=ToolLimits(result_chars=result_chars)))
 
     assert len(text) <= result_chars
+
+
+def test_a_tree_without_end_is_given_up_in_time(worktree):
+    below = os.open(worktree, os.O_RDONLY)
+    for _ in range(150):
+        os.mkdir("d", dir_fd=below)
+        folder = os.open("d", os.O_RDONLY, dir_fd=below)
+        os.close(below)
+        below = folder
+    os.close(below)
+    context = ToolContext(worktree, limits=ToolLimits(search_seconds=0.01))
+
+    started = time.monotonic()
+    with pytest.raises(ToolError, match=r"the search took longer than 0\.01 s; narrow it with path"):
+        TOOL.run({"pattern": "**/nowhere"}, context)
+    assert time.monotonic() - started < 2

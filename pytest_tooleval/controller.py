@@ -18,9 +18,22 @@ from pytest_tooleval.gates.evaluate import GateResult, evaluate_gates
 from pytest_tooleval.gates.thresholds import REGRESSIONS
 from pytest_tooleval.interruption import interrupt_processes
 from pytest_tooleval.measures.measurement import Measurement
+from pytest_tooleval.recorder import runs_folder
+from pytest_tooleval.reports.resume import ResumeCounts
+from pytest_tooleval.reports.run_log_reader import remove_old_runs
 from pytest_tooleval.reports.suite_result import SuiteResult
+from pytest_tooleval.reports.text_file import why_not_written, why_unwritable
 from pytest_tooleval.run_plan import RunPlan
-from pytest_tooleval.session import LEDGER_KEY, MEASUREMENT_ATTRIBUTE, PLAN_ATTRIBUTE, PLAN_KEY, EvalSession
+from pytest_tooleval.session import (
+    LEDGER_KEY,
+    LOG_WARNING_KEY,
+    MEASUREMENT_ATTRIBUTE,
+    PLAN_ATTRIBUTE,
+    PLAN_KEY,
+    RESUME_KEY,
+    RUN_KEY,
+    EvalSession,
+)
 from pytest_tooleval.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,6 +61,13 @@ class Controller:
         self._baseline = _read_baseline(settings)
         self._comparison: Comparison | None = None
         self._file_lines: tuple[str, ...] = ()
+        self._write_failed = False
+        self._resumed = ResumeCounts()
+        self._log_warning = ""
+        if settings.json and (problem := why_unwritable(settings.json)):
+            raise pytest.UsageError(f"tooleval: the result file {settings.json} cannot be written: {problem}")
+        if (folder := runs_folder(config)) is not None:
+            remove_old_runs(folder)
         self._ledger_folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
@@ -81,7 +101,8 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker the file in which all of them note what they spend, where something limits that."""
+        """Tell a worker the run's id, and the file in which all note what they spend where something limits it."""
+        node.workerinput[RUN_KEY] = self._session.run_id
         if self._settings.max_tokens is None and self._settings.max_cost is None:
             return
         if self._ledger_folder is None:
@@ -97,7 +118,11 @@ class Controller:
     def pytest_testnodedown(self, node: Any) -> None:
         """Take the plan that a worker sent home; all workers have the same."""
         self._workers.pop(node, None)
-        plain = getattr(node, "workeroutput", {}).get(PLAN_KEY)
+        output = getattr(node, "workeroutput", {})
+        if output.get(RESUME_KEY) is not None:
+            self._resumed += ResumeCounts.from_plain(output[RESUME_KEY])
+        self._log_warning = self._log_warning or output.get(LOG_WARNING_KEY, "")
+        plain = output.get(PLAN_KEY)
         if plain is not None:
             self._plan_of_workers = RunPlan.from_plain(plain)
 
@@ -166,22 +191,32 @@ class Controller:
             self._plan.gold_targets,
             (*self._plan.left_out, *(["files could not be collected"] if self._collection_failed else [])),
             self._plan.provenance,
+            self._plan.gates,
+            self._plan.whole,
         )
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Write the result file and the snapshot."""
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the result file and the snapshot; a run whose result file cannot be written fails."""
         wanted = self._settings.json or self._settings.snapshot
         if wanted and self._plan.items and not self._config.option.collectonly:
             interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
             self._file_lines = tuple(self._write_files(self._result(interrupted=interrupted)))
+            if self._write_failed and exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _write_files(self, result: SuiteResult) -> Iterator[str]:
         """Write what the options ask for, and yield a line for the summary for each file."""
-        from pytest_tooleval.reports.result_file import result_document, result_file_line
+        from pytest_tooleval.reports.result_file import result_document, write_result
 
         document = result_document(result, self._config.rootpath, self._comparison_section())
         if self._settings.json:
-            yield result_file_line(self._settings.json, document)
+            try:
+                write_result(self._settings.json, document)
+            except OSError as error:
+                self._write_failed = True
+                yield f"the result file {self._settings.json} could not be written: {why_not_written(error)}"
+            else:
+                yield f"result file: {self._settings.json}"
         if self._settings.snapshot:
             from pytest_tooleval.reports.snapshot import why_not_baseline, write_snapshot
 
@@ -209,6 +244,11 @@ class Controller:
         elif self._plan.suites and not self._plan.found and not self._collection_failed:
             suites = ", ".join(self._plan.suites)
             terminalreporter.write_line(f"tooleval: no cases in {suites}; 'tooleval init' writes an example")
+        if self._settings.resume and result.of_family("tool_use"):
+            terminalreporter.write_line((self._resumed + (self._session.recorder.counts or ResumeCounts())).summary)
+        warning = self._log_warning or self._session.recorder.warning
+        if warning:
+            terminalreporter.write_line(warning, yellow=True)
         for line in self._file_lines:
             terminalreporter.write_line(line)
 

@@ -213,6 +213,8 @@ OPTIONS = (
         "write the result file under its time, and from a whole run that passes the baseline and BENCHMARKS.md",
         metavar="DIR",
     ),
+    Option("resume", "take finished cases from the last run's log, and run the rest", "flag", default=False),
+    Option("no-run-log", "write no log of finished cases to pytest's cache", "flag", default=False),
     Option("baseline", "compare with this result file or snapshot", metavar="FILE"),
     Option("strict", "fail on every miss, whatever the gates say", "flag", default=False),
     Option("defer-gates", "in a partial run, leave misses to a later evaluation", "flag", default=False),

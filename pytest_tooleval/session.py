@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,12 +35,18 @@ from pytest_tooleval.measures.measurement import Measurement, Verdict
 from pytest_tooleval.measures.text import printable
 from pytest_tooleval.measures.verify import passes_idle
 from pytest_tooleval.options import given_on_command_line
+from pytest_tooleval.recorder import Recorder
 from pytest_tooleval.redaction import Redaction
-from pytest_tooleval.run_plan import RunPlan
+from pytest_tooleval.reports.run_log import new_run_id
+from pytest_tooleval.reports.whole_run import WholeRun
+from pytest_tooleval.run_plan import RunPlan, whole_run
 from pytest_tooleval.settings import Settings, read_settings
 from pytest_tooleval.turns import Turns
 
 PLAN_KEY = "tooleval"
+RUN_KEY = "tooleval_run"
+RESUME_KEY = "tooleval_resume"
+LOG_WARNING_KEY = "tooleval_log_warning"
 NOT_MEASURED = "not measured: "
 _LAST_SECONDS = 1.0
 MEASUREMENT_ATTRIBUTE = "tooleval"
@@ -90,8 +98,10 @@ class EvalSession:
         self._settings = settings
         self._worktrees = WorktreeRoot()
         stop = threading.Event()
-        self._turns = Turns(settings.concurrency, partial(measure_within, budget), stop)
         self._redaction = Redaction.from_environment()
+        self.run_id = getattr(config, "workerinput", {}).get(RUN_KEY) or new_run_id(datetime.now(UTC))
+        self.recorder = Recorder(config, settings, self._redaction.json_text, partial(measure_within, budget))
+        self._turns = Turns(settings.concurrency, self.recorder.measure, stop)
         self._shared = SharedParts(self._worktrees, self._turns.outcome_of, self._redaction, stop)
         self._environments: dict[Path, SuiteEnvironment] = {}
         self._case_folders: dict[Path, SuiteEnvironment] = {}
@@ -136,7 +146,18 @@ class EvalSession:
             gold_targets=self._targets([item for item in items if item.is_gold]),
             left_out=tuple(self._left_out(items)),
             provenance=self._redaction.value(self._gold_provenance([item for item in items if item.is_gold])),
+            whole=self._whole_run(),
         )
+        if any(not item.is_gold for item in items) and not session.config.option.collectonly:
+            process = getattr(self._config, "workerinput", {}).get("workerid", "main")
+            self.recorder.begin(self.run_id, process, self.plan, self._environments.values())
+
+    def _whole_run(self) -> WholeRun | None:
+        if not (self._settings.json or self._settings.snapshot):
+            return None
+        strict = self._settings.strict or bool(self._config.getoption("runxfail", default=False))
+        run = whole_run(self._environments.values(), self._shown, self._settings, strict=strict)
+        return replace(run, options=self._redaction.value(run.options))
 
     def _targets(self, items: Iterable[CaseItem]) -> tuple[str, ...]:
         """Return the names of what items are run on, in the order of the options, whatever the items' order."""
@@ -306,6 +327,11 @@ class EvalSession:
         if output is not None and self.plan is not None:
             output[PLAN_KEY] = self.plan.to_plain()
         self._turns.close(_LAST_SECONDS)
+        self.recorder.close()
+        if output is not None:
+            counts = self.recorder.counts
+            output[RESUME_KEY] = counts.to_plain() if counts else None
+            output[LOG_WARNING_KEY] = self.recorder.warning
         for environment in self._environments.values():
             environment.close()
 

@@ -61,6 +61,8 @@ class Settings:
     keep_worktrees: bool
     json: Path | None
     snapshot: Path | None
+    resume: bool
+    no_run_log: bool
     baseline: Path | None
     strict: bool
     defer_gates: bool

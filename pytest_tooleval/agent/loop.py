@@ -13,7 +13,9 @@ from pytest_tooleval.agent.time_limit import MODEL, RunEndedError, TimeLimit
 from pytest_tooleval.agent.tool_runner import ToolRunner
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.errors import InfrastructureError, ProviderError
+from pytest_tooleval.measures.text import LINE_CHARS, cut
 from pytest_tooleval.providers.provider import ChatRequest, Provider, Sampling, TimeLimitError
+from pytest_tooleval.providers.reply_check import reply_fault
 from pytest_tooleval.providers.wire import offered_name
 from pytest_tooleval.tools.registry import Offer
 from pytest_tooleval.tools.tool import ToolContext
@@ -146,12 +148,16 @@ class Agent:
             reply = self._provider.reply(self._case, request)
         except InfrastructureError:
             raise
-        except Exception as error:  # noqa: BLE001 - a provider that a user registered may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider that a user registered may raise anything
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename}:{frame.lineno}"
-            raise ProviderError(f"the provider raised {type(error).__name__}: {error} ({place})") from None
+            said = cut(str(error), LINE_CHARS)
+            raise ProviderError(f"the provider raised {type(error).__name__}: {said} ({place})") from None
         if not isinstance(reply, AssistantMessage):
             raise ProviderError(f"the provider returned {type(reply).__name__}; expected an AssistantMessage")
+        fault = reply_fault(reply)
+        if fault:
+            raise ProviderError(f"the provider returned a reply that is none: {fault}")
         return reply
 
     def _with_offered_name(self, call: ToolCall) -> ToolCall:

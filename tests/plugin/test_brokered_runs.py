@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from mcp_project import misbehaving
 from obedient_model import obedient_model, task
 from seeking_model import GIVEN_UP, seeking_model
 
@@ -311,3 +312,18 @@ class Counted:
 def pytest_tooleval_register_providers(providers):
     providers.add("counted", lambda settings: Counted())
 """
+
+
+def test_the_tools_of_a_server_are_reached_through_the_broker_too(suite):
+    pytest.importorskip("mcp")
+    suite.write("mcp.json", {"mcpServers": {"own": misbehaving()}})
+    suite.fixture(
+        "hello",
+        mcp=["own"],
+        expected=["echo"],
+        mock=[{"calls": [{"name": "echo", "arguments": {"text": "hello"}}]}, {"text": "Done."}],
+    )
+    document = suite.result(*BOTH)
+    for target in ("mock", "mock+broker"):
+        case = cases(document, target)["hello"]
+        assert (case["pass"], [call["outcome"] for call in case["trace"]]) == (True, ["ok"])

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_tooleval.providers.compression import CompressionError, decompressed
 
-TEXT = b'{"a": "' + b"x" * 300_000 + b'"}'
+TEXT = b'{"a": "' + b"x" * 100_000 + b'"}'
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ TEXT = b'{"a": "' + b"x" * 300_000 + b'"}'
         ("gzip", gzip.compress(TEXT) + b"trailing"),
     ],
 )
-@pytest.mark.parametrize("size", [1, 100, 1_000_000])
+@pytest.mark.parametrize("size", [7, 1_000_000])
 def test_bodies_in_whatever_chunks(encoding: str, body: bytes, size: int) -> None:
     chunks = (body[start : start + size] for start in range(0, len(body), size))
     pieces = list(decompressed(chunks, encoding))

@@ -228,6 +228,8 @@ def _cassettes(folder: Path, settings: Settings, redaction: Redaction, shown: An
 
     named = settings.record if mode == "record" else settings.replay
     where = folder / "cassettes" if named is None or named == IN_SUITE else named
+    if where == named and sum(suite.is_dir() for suite in settings.suites) > 1:
+        where = named / shown(folder)  # cases of two suites may have one id
     return CassetteShelf(where, mode, redaction.text, redaction.holds_secret, shown(where))
 
 

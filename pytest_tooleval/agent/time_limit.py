@@ -47,6 +47,11 @@ class TimeLimit:
         """Seconds until the end, a little where there are none left; None without a limit."""
         return None if self.until is None else max(_LEAST_SECONDS, self.until - time.monotonic())
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return self.until is not None and time.monotonic() >= self.until
+
     @contextmanager
     def spent_on(self, what: str) -> Iterator[None]:
         """Add the time of a step to the account of `what`, unless the run is to end before the step.
@@ -65,7 +70,7 @@ class TimeLimit:
     def _end_where_due(self) -> None:
         if self._stop is not None and self._stop.is_set():
             raise RunEndedError("the run was ended from outside", "cancelled")
-        if self.until is not None and time.monotonic() >= self.until:
+        if self.is_over:
             raise self.over()
 
     def over(self) -> RunEndedError:

@@ -39,7 +39,7 @@ class FirstCallTarget(ToolUseTarget):
         speech = self.speaker(trial).open(case)
         with runner.offer(case) as offer:
             run = ask_once(case, speech.provider, offer, runner.settings, limit)
-        if run.status in {"ok", "truncated"}:
+        if run.status in {"ok", "truncated"} and not limit.is_over:
             speech.keep()
         return self._outcome(case, run, offer)
 

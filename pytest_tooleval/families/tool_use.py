@@ -135,7 +135,7 @@ class ToolUseRunner:
                     offer = self.tool_set.of_case(tools.offer)
                     run = self._work(case, speech.provider, offer, context, limit)
                 run = replace(run, notes=(*run.notes, *tools.notes))
-                if run.status in _MEASURED:
+                if run.status in _MEASURED and not limit.is_over:  # one that was cut off would be stale in a replay
                     speech.keep()
                 checked = case.verifier.files if case.verifier else ()
                 behaviour = _behaviour(run, worktree.path, read_end_state(worktree.path, checked))

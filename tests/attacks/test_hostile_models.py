@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zlib
@@ -91,3 +92,56 @@ def test_a_compressed_bomb_costs_little_memory(suite: SuiteWriter, pytester: pyt
     assert done.returncode == 1, done.stderr
     assert "the answer is longer than 64 MiB" in done.stdout
     assert int(done.stdout.rpartition("peak MiB:")[2]) < 400
+
+
+ODD_PROVIDER = r"""
+import json, pathlib
+from pytest_tooleval.transcript import AssistantMessage, ToolCall, Usage
+
+def calling(arguments):
+    return AssistantMessage(calls=(ToolCall("1", "list_dir", arguments),))
+
+def raising(error):
+    raise error
+
+circle = {}
+circle["x"] = circle
+REPLIES = {
+    "paths": lambda: calling({"path": pathlib.Path("x"), 5: b"x"}),
+    "circle": lambda: calling(circle),
+    "deep": lambda: calling(json.loads('{"a":' * 480 + "1" + "}" * 480)),
+    "usage": lambda: AssistantMessage("x", usage=Usage(input=10**500)),
+    "infinity": lambda: AssistantMessage("x", usage=Usage(output=float("inf"))),
+    "notes": lambda: AssistantMessage("x", notes=(5,)),
+    "text": lambda: AssistantMessage(None),
+    "calls": lambda: AssistantMessage(calls=(5,)),
+    "nothing": lambda: None,
+    "long words": lambda: raising(ValueError("\x1b[31m" * 1_000_000)),
+    "exit": lambda: raising(SystemExit(0)),
+    "recursion": lambda: raising(RecursionError("deep")),
+}
+
+class Odd:
+    def cannot_run(self, case): return None
+    def close(self): pass
+    def reply(self, case, request): return REPLIES[case.task]()
+
+def pytest_tooleval_register_providers(providers):
+    providers.add("odd", lambda settings: Odd())
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["one process", "workers"])
+def test_what_a_provider_of_a_users_own_returns_breaks_no_run(
+    suite: SuiteWriter, pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    pytester.makeconftest(ODD_PROVIDER)
+    names = re.findall(r'^    "([a-z ]+)": lambda', ODD_PROVIDER, re.MULTILINE)
+    for name in names:
+        suite.fixture(name.replace(" ", "-"), task=name, expected=["glob"])
+    result = suite.run("--provider", "odd", "--tooleval-json", "r.json", *workers)
+    result.assert_outcomes(errors=len(names))
+    assert_clean(result, most=100_000, longest=13_000)
+    cases = json.loads((pytester.path / "r.json").read_text())["toolUse"]["cases"]
+    assert [case["verdict"] for case in cases] == ["error"] * len(names)
+    assert all(case["reason"].startswith("the provider r") for case in cases)

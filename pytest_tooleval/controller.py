@@ -246,6 +246,8 @@ class Controller:
             terminalreporter.write_line(f"tooleval: no cases in {suites}; 'tooleval init' writes an example")
         if self._settings.resume and result.of_family("tool_use"):
             terminalreporter.write_line((self._resumed + (self._session.recorder.counts or ResumeCounts())).summary)
+        if self._settings.cassette_mode == "replay" and result.of_family("tool_use"):
+            terminalreporter.write_line("replayed: what models said was taken from cassettes; no model was asked")
         warning = self._log_warning or self._session.recorder.warning
         if warning:
             terminalreporter.write_line(warning, yellow=True)

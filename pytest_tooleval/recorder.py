@@ -12,6 +12,7 @@ from pytest_tooleval.environment import SuiteEnvironment, relative_to_root, targ
 from pytest_tooleval.errors import InfrastructureError
 from pytest_tooleval.families.fingerprints import ToolUseFingerprints
 from pytest_tooleval.items import CaseItem, Measure
+from pytest_tooleval.measures.fingerprint import Fingerprint
 from pytest_tooleval.measures.outcome import CaseOutcome
 from pytest_tooleval.reports.resume import ResumeCounts, Resumed
 from pytest_tooleval.reports.run_log import JsonText, RunHeader, RunLog, TurnKey
@@ -62,17 +63,31 @@ class Recorder:
         case = item.found.case
         if not isinstance(case, ToolUseCase) or self._log is None:
             return self._measure(item)
-        try:
-            fingerprint = self._fingerprints[id(item.target)].of(case)
-        except InfrastructureError:  # the run will meet the same fault, and its record says so
-            return self._measure(item)
-        key = self._key(item)
-        taken = self._resumed.take(key, fingerprint) if self._resumed else None
-        if isinstance(taken, CaseOutcome):
+        taken = self._taken(item, case)
+        if taken is not None:
             return taken
         outcome = self._measure(item)
-        self._log.append(key, fingerprint, outcome)
+        fingerprint = self._fingerprint(item, case)
+        if fingerprint is not None:
+            self._log.append(self._key(item), fingerprint, outcome)
         return outcome
+
+    def _taken(self, item: CaseItem, case: ToolUseCase) -> CaseOutcome | None:
+        fingerprint = self._fingerprint(item, case) if self._resumed else None
+        if self._resumed is None or fingerprint is None:
+            return None
+        found = self._resumed.take(self._key(item), fingerprint)
+        return found if isinstance(found, CaseOutcome) else None
+
+    def _fingerprint(self, item: CaseItem, case: ToolUseCase) -> Fingerprint | None:
+        """Return what the outcome depends on; None where a server cannot be asked, which the run will say itself.
+
+        Unless a run is resumed it is asked for after the measurement: a server's first words belong into that.
+        """
+        try:
+            return self._fingerprints[id(item.target)].of(case)
+        except InfrastructureError:
+            return None
 
     def _key(self, item: CaseItem) -> TurnKey:
         corpus = relative_to_root(item.found.corpus.root, self._config).as_posix()

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from pytest_tooleval.providers.wire import MOST_LEVELS, MOST_TOKENS
 from pytest_tooleval.transcript import AssistantMessage, Finish, ToolCall, Usage
 
-_LONGEST_NUMBER = 13_000
-"""Bits of the largest whole number that Python writes as text."""
+_TOO_LONG = 10**4300
+"""The smallest whole number that Python neither reads nor writes as text."""
 
 
 def reply_fault(reply: AssistantMessage) -> str:
@@ -85,7 +85,7 @@ def _is_json_alone(value: Any) -> bool:
     if isinstance(value, dict):
         return all(map(_is_text, value))
     if isinstance(value, int):
-        return value.bit_length() <= _LONGEST_NUMBER
+        return abs(value) < _TOO_LONG
     return value is None or isinstance(value, str | float | list | tuple)
 
 

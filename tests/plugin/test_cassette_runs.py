@@ -44,11 +44,12 @@ def test_a_replayed_run_gives_the_same_result_file_without_a_key(suite):
     with obedient_model() as model:
         recorded = suite.result("--tooleval-record", "evals", *model.options)
         asked = model.asked
+        options = model.options
     assert recorded["toolUse"]["byTarget"]["openai:obedient"]["passRate"] == pytest.approx(1 / 3)
     assert len(list((suite.root / "cassettes").rglob("*.json"))) == 6
-    replayed = suite.result("--tooleval-replay", "--provider", "openai:obedient")
+    replayed = suite.result("--tooleval-replay", *options)
     assert without_times(replayed) == without_times(recorded)
-    workers = suite.result("--tooleval-replay", "-n2", "--provider", "openai:obedient")
+    workers = suite.result("--tooleval-replay", "-n2", *options)
     assert without_times(workers) == without_times(recorded)
     assert asked == sum(case["attempts"] for case in replayed["toolUse"]["cases"])
 

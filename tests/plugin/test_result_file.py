@@ -198,14 +198,6 @@ def test_an_interrupted_run_is_marked(suite, pytester):
     result.stdout.fnmatch_lines(["mock: 1 of 1 measured"])
 
 
-def test_a_result_file_that_cannot_be_written_is_said(suite, pytester):
-    suite.passing("a")
-    (pytester.path / "taken").write_text("")
-    result = suite.run("--tooleval-json", "taken/out.json")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["the result file *taken/out.json could not be written: *"])
-
-
 def test_an_old_result_file_is_replaced_and_nothing_else_is_left(suite, pytester):
     suite.passing("a")
     (pytester.path / "out").mkdir()

@@ -358,4 +358,6 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 def _first_line(longrepr: object) -> str:
-    return str(longrepr).split("\n", 1)[0]
+    """Return the line that says most: of a traceback, which is not ours, the exception's."""
+    crash = getattr(longrepr, "reprcrash", None)
+    return str(longrepr if crash is None else crash.message).split("\n", 1)[0]

@@ -39,7 +39,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], str]] = {
     "nested": ("plain", [raw('{"content": [], "structuredContent": ' + nested(90) + "}")], "missed"),
     "nested deeper": ("plain", [raw('{"content": [], "structuredContent": ' + nested(600) + "}")], "missed"),
     "nested without end": ("plain", [raw('{"structuredContent": ' + nested(100_000) + "}")], "error"),
-    "long number": ("plain", [raw('{"content": [], "structuredContent": ' + "9" * 6000 + "}")], "missed"),
+    "long number": ("plain", [raw('{"content": [], "structuredContent": ' + "9" * 6000 + "}")], "error"),
     "no number": ("plain", [raw('{"content": [], "structuredContent": NaN}')], "missed"),
     "large": ("plain", [call("huge", chars=3_000_000)], "missed"),
     "too large": ("plain", [call("huge", chars=20_000_000)], "error"),
@@ -53,7 +53,10 @@ def test_nothing_that_a_server_says_breaks_a_run_or_its_output(
     suite: SuiteWriter, pytester: pytest.Pytester
 ) -> None:
     mark = uuid.uuid4().hex
-    entries = {name: misbehaving(*quirks, env={MARK: mark}, isolated=True) for name, quirks in SERVERS.items()}
+    entries = {
+        name: misbehaving(*quirks, env={MARK: mark}, isolated=True, callSeconds=3)
+        for name, quirks in SERVERS.items()
+    }
     suite.write("mcp.json", {"mcpServers": entries})
     for at, (server, script, _) in enumerate(CASES.values()):
         suite.fixture(f"c{at:02}", mcp=[server], mock=[*script, {"text": "Done."}], expected=["glob"])

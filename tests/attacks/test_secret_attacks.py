@@ -120,16 +120,16 @@ def cut_leaks(text: str) -> list[str]:
     return re.findall(r"sk-proj-T3st\w+|eyJhbGciOiJ\w+|IUzI1NiJ9\w{9,}", text)
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["one process", "workers"])
+@pytest.mark.parametrize("options", [[], ["-n2"], ["--tooleval-record"]], ids=["one process", "workers", "record"])
 def test_no_secret_of_the_environment_gets_out(
-    suite_with_secrets: tuple[SuiteWriter, Echo], pytester: pytest.Pytester, workers: list[str]
+    suite_with_secrets: tuple[SuiteWriter, Echo], pytester: pytest.Pytester, options: list[str]
 ) -> None:
     suite, server = suite_with_secrets
     url = f"http://127.0.0.1:{server.server_port}/v1"
     before = {path for path in pytester.path.rglob("*") if path.is_file()}
     result = suite.run(
         "-rA", "-vv", "--showlocals", "--provider", "openai:m", "--provider-url", url, "--tooleval-retries", "0",
-        "--tooleval-json", "out/r.json", "--tooleval-snapshot", "out", "--junitxml", "out/j.xml", *workers,
+        "--tooleval-json", "out/r.json", "--tooleval-snapshot", "out", "--junitxml", "out/j.xml", *options,
     )  # fmt: skip
     written = [path for path in pytester.path.rglob("*") if path.is_file() and path not in before]
     texts = {str(path): path.read_text(errors="replace") for path in written if path.suffix != ".pyc"}
@@ -138,11 +138,13 @@ def test_no_secret_of_the_environment_gets_out(
     assert all(asked.headers["authorization"] == f"Bearer {API_KEY}" for asked in server.asked)
     assert any(name.endswith("r.json") for name in texts)
     assert any("snapshots" in name for name in texts)
+    assert any(name.endswith(".jsonl") for name in texts), "no run log"
     assert {name: found for name, text in texts.items() if (found := leaks(text) or cut_leaks(text))} == {}
     cases = json.loads((pytester.path / "out/r.json").read_text())["toolUse"]["cases"]
     assert len(cases) == len(SCRIPTS)
     (tools,) = (case for case in cases if case["id"] == "c0")
-    assert json.dumps(tools).count("[redacted]") > 10
+    assert tools["verdict"] == "error" if "--tooleval-record" in options else "missed"
+    assert json.dumps(tools).count("[redacted]") > 10 or tools["verdict"] == "error"
     assert "Traceback" not in result.stdout.str()
 
 

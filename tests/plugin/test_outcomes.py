@@ -236,3 +236,12 @@ def test_a_skip_reason_is_redacted(suite, pytester, monkeypatch):
     result = suite.run("--provider", "broken", "-rs")
     result.stdout.fnmatch_lines(["SKIPPED*no, because of [[]redacted[]]"])
     assert "hunter2" not in result.stdout.str()
+
+
+def test_an_error_of_somebody_elses_hook_is_told_by_its_message(suite, pytester):
+    pytester.makeconftest("def pytest_runtest_setup(item):\n    raise OSError('the lab is closed')\n")
+    suite.passing("a")
+    case = suite.result()["toolUse"]["cases"]
+    result = suite.run()
+    result.stdout.fnmatch_lines(["*nothing measured: 1 error: OSError: the lab is closed*"])
+    assert case[0]["reason"] == "OSError: the lab is closed"

@@ -218,7 +218,8 @@ def parse_reply(body: JsonObject, request: ChatRequest) -> AssistantMessage:
     candidate = _candidate(body)
     if candidate is None:
         return AssistantMessage(text=_blocked(body), finish="refusal", usage=usage)
-    reason = candidate.get("finishReason")
+    said = candidate.get("finishReason")
+    reason = said if isinstance(said, str) else None
     parts = _parts(candidate)
     if reason in _MALFORMED:
         return _malformed(candidate, request, usage)

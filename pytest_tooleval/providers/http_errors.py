@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from pytest_tooleval.errors import ProviderError
+from pytest_tooleval.measures.text import cut
 from pytest_tooleval.providers.account import Account, shown_url
 from pytest_tooleval.providers.retry_after import asked_wait
 from pytest_tooleval.providers.wire import well_formed
@@ -19,6 +20,7 @@ from pytest_tooleval.providers.wire import well_formed
 FOREIGN = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, httpx.CookieConflict)
 
 _LONGEST_MESSAGE = 300
+_LONGEST_NAME = 80
 _TRANSIENT_STATUSES = frozenset({408, 409, 429})
 _TRANSIENT_WORDS = re.compile(
     r"overload|rate.?limit|too.?many|server.?error|internal|unavailable|time.?d?.?out|capacity", re.IGNORECASE
@@ -154,7 +156,7 @@ def _hint(answer: httpx.Response, complaint: Complaint, account: Account) -> str
     if status == 404:
         return f"check the model's name and the base URL {shown_url(account.base_url)}"
     if 300 <= status < 400:
-        target = shown_url(answer.headers.get("location", ""))
+        target = cut(shown_url(answer.headers.get("location", "")), _LONGEST_MESSAGE)
         return f"the server redirects to {target or 'nowhere'}; give the final address as the base URL"
     if complaint.parameter:
         return f"the server refuses the parameter {complaint.parameter!r}"
@@ -206,7 +208,7 @@ def _complaint_of(body: Any) -> Complaint:
     return Complaint(
         message=cut_short(_as_text(said)),
         code=" ".join(str(code) for code in codes if isinstance(code, str | int)),
-        parameter=_as_text(error.get("param") or ""),
+        parameter=cut(_as_text(error.get("param") or ""), _LONGEST_NAME),
         seconds=_retry_delay(error.get("details")),
     )
 

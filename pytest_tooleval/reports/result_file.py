@@ -23,7 +23,7 @@ from pytest_tooleval.reports.result_reader import SCHEMA
 from pytest_tooleval.reports.statistics_sections import comparison_records, trial_fields
 from pytest_tooleval.reports.suite_result import SuiteResult
 from pytest_tooleval.reports.suite_statistics import suite_statistics
-from pytest_tooleval.reports.text_file import why_not_written, write_text
+from pytest_tooleval.reports.text_file import write_text
 from pytest_tooleval.reports.tool_set_summary import tool_set_fields
 from pytest_tooleval.reports.whole_run import gate_to_json
 
@@ -95,15 +95,6 @@ def write_result(path: Path, document: Mapping[str, Any]) -> None:
 
     """
     write_text(path, json_text(document))
-
-
-def result_file_line(path: Path, document: Mapping[str, Any]) -> str:
-    """Write a result file, and return the line that says so, or why it could not be written."""
-    try:
-        write_result(path, document)
-    except OSError as error:
-        return f"the result file {path} could not be written: {why_not_written(error)}"
-    return f"result file: {path}"
 
 
 def json_text(document: Mapping[str, Any]) -> str:

@@ -88,7 +88,14 @@ def fails(status: int, body: str, **headers: str) -> Script:
     return answer
 
 
+def reads(_: str) -> Scripted:
+    function = {"name": "file_read", "arguments": '{"path": "config.txt"}'}
+    made = [{"id": "c1", "type": "function", "function": function}]
+    return as_json(chat_answer({"content": None, "tool_calls": made}, "tool_calls"))
+
+
 SCRIPTS: dict[str, list[Script]] = {
+    "read": [reads, says("It is there.")],
     "tools": [calls, says(f"The key is KEY, {QUOTED}, {TOKEN}\n{PRIVATE}\n and {' '.join(SECRETS.values())}")],
     "cut": [says("x" * 480 + "KEY" + "y" * 480 + TOKEN)],
     "refused": [fails(401, '{"error": {"message": "Incorrect key KEY", "code": "KEY", "param": "KEY"}}')],
@@ -106,7 +113,8 @@ def suite_with_secrets(suite: SuiteWriter, monkeypatch: pytest.MonkeyPatch) -> I
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     for at, name in enumerate(SCRIPTS):
-        suite.fixture(f"c{at}", task=name, expected=["glob"], tool_permission={"bash": "allow"})
+        files = {"config.txt": "\n".join(SECRETS.values())}
+        suite.fixture(f"c{at}", task=name, expected=["glob"], tool_permission={"bash": "allow"}, files=files)
     with serving_with(Echo(SCRIPTS)) as server:
         yield suite, server
 
@@ -139,11 +147,12 @@ def test_no_secret_of_the_environment_gets_out(
     assert any(name.endswith("r.json") for name in texts)
     assert any("snapshots" in name for name in texts)
     assert any(name.endswith(".jsonl") for name in texts), "no run log"
+    assert any("cassettes" in name for name in texts) == ("--tooleval-record" in options)
     assert {name: found for name, text in texts.items() if (found := leaks(text) or cut_leaks(text))} == {}
     cases = json.loads((pytester.path / "out/r.json").read_text())["toolUse"]["cases"]
     assert len(cases) == len(SCRIPTS)
-    (tools,) = (case for case in cases if case["id"] == "c0")
-    assert tools["verdict"] == "error" if "--tooleval-record" in options else "missed"
+    (tools,) = (case for case in cases if case["id"] == "c1")
+    assert tools["verdict"] == ("error" if "--tooleval-record" in options else "missed")
     assert json.dumps(tools).count("[redacted]") > 10 or tools["verdict"] == "error"
     assert "Traceback" not in result.stdout.str()
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import time
+
 import pytest
 
 from pytest_tooleval.errors import ConfigError
@@ -105,3 +108,44 @@ def test_an_account_hides_key_password_and_query_values() -> None:
     assert account.redactor()("sk-secret-1 pa/55 pa%2F55 c0ffee") == " ".join(["[redacted]"] * 4)
     assert "sk-secret-1" not in repr(account)
     assert "pa%2F55" not in repr(account)
+
+
+PASSWORD = "p\"a\\ss'w\u00f6rd/1"
+PRIVATE = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nc2hvcnQ=\n-----END KEY-----"
+LONG = "sk-live-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (json.dumps({"k": PASSWORD}), '{"k": "[redacted]"}'),
+        (json.dumps(PASSWORD, ensure_ascii=False), '"[redacted]"'),
+        (f"found {PASSWORD!r}", "found '[redacted]'"),
+        (PRIVATE, "[redacted]"),
+        (" ".join(PRIVATE.split()), "[redacted]"),
+        ("key.pem:2: MIIEvQIBADANBgkqhkiG", "key.pem:2: [redacted]"),
+        ("c2hvcnQ=", "c2hvcnQ="),
+        ("cut sk-live-0123", "cut [redacted]"),
+        ("cut sk-live-0123\u2026 and on", "cut [redacted]\u2026 and on"),
+        ("cut sk-live-0123... [line cut]", "cut [redacted]... [line cut]"),
+        ("sk-live-0123\n[... 9 left out ...]\n789abcdef", "[redacted]\n[... 9 left out ...]\n[redacted]"),
+        ("789abcdef is the rest", "[redacted] is the rest"),
+        ("sk-live-0 is another", "sk-live-0 is another"),
+        ("sk-live", "sk-live"),
+    ],
+)
+def test_spellings_and_parts_of_secrets_are_found(text: str, clean: str) -> None:
+    redactor = Redactor([PASSWORD, PRIVATE, LONG])
+    assert redactor(text) == clean
+    assert text == clean or not redactor.is_clean(json.dumps(text, ensure_ascii=False))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "piece", ["a.", "a-b+", "?a=&", "bearer ", "a://", "://b@", LONG[:9], LONG[-9:], "\u2026" + LONG[:9]]
+)
+def test_redaction_takes_no_more_than_linear_time(piece: str) -> None:
+    redactor = Redactor([LONG])
+    started = time.thread_time()
+    redactor(piece * 50_000 + " ://@ ?x=")
+    assert time.thread_time() - started < 3

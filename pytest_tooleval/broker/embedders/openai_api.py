@@ -132,6 +132,8 @@ def parse_embeddings(body: JsonObject, count: int) -> list[list[float]]:
     data = body.get("data")
     if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
         raise _broken("it has no list of embeddings")
+    if not all(isinstance(entry.get("index", 0), int) for entry in data):
+        raise _broken("one of its indexes is no number")
     by_index = {entry.get("index", place): entry.get("embedding") for place, entry in enumerate(data)}
     if len(data) != count or set(by_index) != set(range(count)):
         raise _broken(f"it holds {len(data)} embeddings, with {len(by_index)} indexes, for {count} texts")

@@ -15,11 +15,11 @@ TEXT = b'{"a": "' + b"x" * 100_000 + b'"}'
     [
         ("", TEXT),
         ("identity", TEXT),
-        ("gzip", gzip.compress(TEXT)),
-        (" GZip ", gzip.compress(TEXT)),
-        ("x-gzip", gzip.compress(TEXT)),
+        ("gzip", gzip.compress(TEXT, mtime=0)),
+        (" GZip ", gzip.compress(TEXT, mtime=0)),
+        ("x-gzip", gzip.compress(TEXT, mtime=0)),
         ("deflate", zlib.compress(TEXT)),
-        ("gzip", gzip.compress(TEXT) + b"trailing"),
+        ("gzip", gzip.compress(TEXT, mtime=0) + b"trailing"),
     ],
 )
 @pytest.mark.parametrize("size", [7, 1_000_000])
@@ -36,7 +36,7 @@ def test_bodies_in_whatever_chunks(encoding: str, body: bytes, size: int) -> Non
         ("br", b"x", "is compressed with br, which is not supported"),
         ("gzip, gzip", b"x", "is compressed with gzip, gzip, which is not supported"),
         ("gzip", b"no gzip", "is not valid gzip"),
-        ("gzip", gzip.compress(TEXT)[:10] + b"\xff" * 40, "is not valid gzip"),
+        ("gzip", gzip.compress(TEXT, mtime=0)[:10] + b"\xff" * 40, "is not valid gzip"),
     ],
 )
 def test_what_cannot_be_undone(encoding: str, body: bytes, said: str) -> None:

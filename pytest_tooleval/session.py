@@ -29,6 +29,7 @@ from pytest_tooleval.environment import (
 from pytest_tooleval.errors import ConfigError, nearest
 from pytest_tooleval.families.budget import Budget
 from pytest_tooleval.gates.plan import PlannedCase, PlannedGate, plan_gates
+from pytest_tooleval.heap import Heap
 from pytest_tooleval.interruption import interrupted_by_signals, interrupted_once
 from pytest_tooleval.items import CaseItem, MissedError, NotMeasuredError, measure_within
 from pytest_tooleval.measures.measurement import Measurement, Verdict
@@ -66,6 +67,7 @@ def start(config: pytest.Config) -> None:
     if not is_worker and given_on_command_line(config, "provider", "compare"):
         check_targets_early(config, settings)
     session = EvalSession(config, settings, _budget(config, settings))
+    config.add_cleanup(session.heap.release)  # pytest looks for garbage before that, in less to walk through
     config.pluginmanager.register(session, "tooleval-session")
     if not is_worker:
         from pytest_tooleval.controller import Controller
@@ -87,11 +89,13 @@ class EvalSession:
 
     Attributes:
         plan: what is to be run; None before collection has finished.
+        heap: holds the cases.
 
     """
 
     def __init__(self, config: pytest.Config, settings: Settings, budget: Budget) -> None:
         self.plan: RunPlan | None = None
+        self.heap = Heap()
         self._plan_sent = False
         self._is_worker = hasattr(config, "workerinput")
         self._config = config
@@ -113,6 +117,7 @@ class EvalSession:
             ConfigError: a target cannot be opened, or a registration is wrong.
 
         """
+        self.heap.rest()
         environment = load_environment(folder, self._config, hook, self._settings, self._shared)
         self._environments[folder] = environment
         self._case_folders.update(dict.fromkeys(environment.suite.case_folders, environment))
@@ -151,6 +156,7 @@ class EvalSession:
         if any(not item.is_gold for item in items) and not session.config.option.collectonly:
             process = getattr(self._config, "workerinput", {}).get("workerid", "main")
             self.recorder.begin(self.run_id, process, self.plan, self._environments.values())
+        self.heap.go_on()
 
     def _whole_run(self) -> WholeRun | None:
         if not (self._settings.json or self._settings.snapshot):

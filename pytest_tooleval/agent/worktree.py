@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -39,7 +40,8 @@ class Worktree:
 
     Attributes:
         path: real path of the folder that the model works in.
-        environment: the variables that its commands get, and no others.
+        environment: the variables that its commands get, and no others; reading one makes their home and their
+            temporary folder, and raises WorktreeError where that cannot be done.
         folder: what is removed afterwards: `path`, and beside it the commands' home and temporary folder.
 
     """
@@ -188,10 +190,9 @@ def _no_folder(error: OSError) -> str:
 
 
 def _fill(folder: Path, case: ToolUseCase) -> Worktree:
-    path, home, temporary = folder / "work", folder / "home", folder / "tmp"
+    path = folder / "work"
     try:
-        for part in (path, home, temporary):
-            part.mkdir()
+        path.mkdir()
     except OSError as error:
         raise WorktreeError(_no_folder(error)) from error
     for name, text in case.files.items():
@@ -199,7 +200,7 @@ def _fill(folder: Path, case: ToolUseCase) -> Worktree:
             _write_file(path, name, text)
         except (OSError, ValueError) as error:
             raise WorktreeError(f"case {case.id}: the file {name!r} cannot be written: {_reason(error)}") from error
-    environment = _environment(home, temporary, folder)
+    environment = _CommandEnvironment(folder)
     if case.git:
         commit_all(path, environment)
     return Worktree(path, environment, folder)
@@ -225,19 +226,44 @@ def _reason(error: OSError | ValueError) -> str:
     return f"{error.strerror}; look for paths in `files` that are too long or in each other's way"
 
 
-def _environment(home: Path, temporary: Path, ceiling: Path) -> dict[str, str]:
-    ours = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
-    return {
-        "PATH": os.defpath,
-        **ours,
-        "HOME": str(home),
-        "TMPDIR": str(temporary),
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        # The temporary folder may be inside a repository of the user's, which git would find and work on.
-        "GIT_CEILING_DIRECTORIES": str(ceiling),
-    }
+class _CommandEnvironment(Mapping[str, str]):
+    """The variables of commands; their home and temporary folder are made when somebody first reads one.
+
+    Most cases run no command, and making and removing these folders takes longer than all that such a case does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _variables(self) -> dict[str, str]:
+        home, temporary = self._folder / "home", self._folder / "tmp"
+        try:
+            for part in (home, temporary):
+                part.mkdir(exist_ok=True)
+        except OSError as error:
+            raise WorktreeError(_no_folder(error)) from error
+        ours = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+        return {
+            "PATH": os.defpath,
+            **ours,
+            "HOME": str(home),
+            "TMPDIR": str(temporary),
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            # The temporary folder may be inside a repository of the user's, which git would find and work on.
+            "GIT_CEILING_DIRECTORIES": str(self._folder),
+        }
+
+    def __getitem__(self, name: str) -> str:
+        return self._variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
 
 
 def _remove_stale(parent: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import time
@@ -280,7 +281,7 @@ class HttpTransport:
             errand.attempts += 1
             try:
                 with line.client.stream(
-                    "POST", url, headers=headers, content=content, extensions={"trace": line.observe}
+                    "POST", _parsed(url), headers=headers, content=content, extensions={"trace": line.observe}
                 ) as answer:
                     self._reached.set()
                     body = _whole_body(answer, exchange)
@@ -323,6 +324,12 @@ class HttpTransport:
             retry_after=error.retry_after,
             attempts=errand.attempts,
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(url: str) -> httpx.URL:
+    """Return a URL that httpx need not parse again for each request."""
+    return httpx.URL(url)
 
 
 def _history(errand: _Errand, error: ProviderError) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_tooleval.providers.provider import ChatRequest, ToolSpec
 from pytest_tooleval.providers.tool_names import NameRule, ToolNames, names_to_send
@@ -28,6 +29,56 @@ class ToolRules:
     schemas: SchemaRules = field(default_factory=SchemaRules)
 
 
+class _Offer:
+    """Offered tools as the key of a cache: the same texts with the very same schemas, which cannot be hashed."""
+
+    def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
+        self.tools = tools  # kept, so that no other schema gets the id of one that is gone
+        self._key = tuple((tool.name, tool.description, id(tool.parameters)) for tool in tools)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Offer) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+class _AdaptedOffer(NamedTuple):
+    """What an API is told of the offered tools in every request.
+
+    Attributes:
+        names: what they are called.
+        tools: what is sent of them.
+        arguments: what the arguments of each tool are called, by its real name, where the API is particular.
+        losses: what the schemas do not say any more.
+
+    """
+
+    names: ToolNames
+    tools: tuple[ToolSpec, ...]
+    arguments: Mapping[str, Mapping[str, str]]
+    losses: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _adapted_offer(offer: _Offer, rules: ToolRules) -> _AdaptedOffer:
+    """Return adapted tools: the cases of a suite are offered few different sets, in thousands of requests."""
+    names = ToolNames([tool.name for tool in offer.tools], (), rules.names)
+    tools: list[ToolSpec] = []
+    arguments: dict[str, dict[str, str]] = {}
+    losses: list[str] = []
+    for tool in offer.tools:
+        adapted = adapted_schema(tool.parameters, rules.schemas)
+        losses += [f"{tool.name}: {loss}" for loss in adapted.losses]
+        schema = adapted.schema
+        if rules.arguments is not None:
+            sent = names_to_send(schema["properties"], rules.arguments)
+            arguments[tool.name] = sent
+            schema = _with_arguments(schema, sent)
+        tools.append(ToolSpec(names.sent(tool.name), tool.description, schema))
+    return _AdaptedOffer(names, tuple(tools), arguments, tuple(losses))
+
+
 class AdaptedTools:
     """One request's tools as an API takes them.
 
@@ -38,25 +89,16 @@ class AdaptedTools:
     """
 
     def __init__(self, request: ChatRequest, rules: ToolRules) -> None:
-        self._names = ToolNames([tool.name for tool in request.tools], _mentioned(request.messages), rules.names)
-        self._arguments: dict[str, dict[str, str]] = {}
-        self.losses: list[str] = []
-        tools = tuple(self._sent_tool(tool, rules) for tool in request.tools)
-        self.request = replace(request, tools=tools, messages=tuple(map(self._sent_message, request.messages)))
+        offer = _adapted_offer(_Offer(tuple(request.tools)), rules)
+        self._names = offer.names.also(_mentioned(request.messages))
+        self._arguments = offer.arguments
+        self.losses = offer.losses
+        messages = tuple(map(self._sent_message, request.messages))
+        self.request = replace(request, tools=offer.tools, messages=messages)
 
     def restored(self, reply: AssistantMessage) -> AssistantMessage:
         """Return a reply to `request` with the real names of tools and arguments."""
         return replace(reply, calls=tuple(map(self._real_call, reply.calls)))
-
-    def _sent_tool(self, tool: ToolSpec, rules: ToolRules) -> ToolSpec:
-        adapted = adapted_schema(tool.parameters, rules.schemas)
-        self.losses += [f"{tool.name}: {loss}" for loss in adapted.losses]
-        schema = adapted.schema
-        if rules.arguments is not None:
-            sent = names_to_send(schema["properties"], rules.arguments)
-            self._arguments[tool.name] = sent
-            schema = _with_arguments(schema, sent)
-        return ToolSpec(self._names.sent(tool.name), tool.description, schema)
 
     def _sent_message(self, message: Message) -> Message:
         if isinstance(message, ToolMessage):

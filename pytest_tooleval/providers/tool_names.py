@@ -81,11 +81,18 @@ class ToolNames:
     """
 
     def __init__(self, offered: Collection[str], mentioned: Iterable[str], rule: NameRule) -> None:
+        self._offered = offered
+        self._rule = rule
         sent = names_to_send(offered, rule)
         others = set(mentioned) - sent.keys()
         self._sent: Mapping[str, str] = sent | names_to_send(others, rule, frozenset(sent.values()))
         self._real = {name: real for real, name in sent.items()}
         self._known = frozenset((*sent, *sent.values()))
+
+    def also(self, mentioned: Iterable[str]) -> ToolNames:
+        """Return the names of a conversation in which these are mentioned as well."""
+        new = set(mentioned) - self._sent.keys()
+        return ToolNames(self._offered, {*self._sent, *new}, self._rule) if new else self
 
     def sent(self, name: str) -> str:
         """Return what is sent for a real name; one that nobody has mentioned is sent as it is."""

@@ -21,7 +21,7 @@ MOST_LEVELS = 100
 
 _LAYERS = 3
 _WORD = re.compile(r"[A-Za-z_][\w.:-]*", re.ASCII)
-_CALLED = re.compile(r"([A-Za-z_][\w.:-]*)\(", re.ASCII)
+_CALLED = re.compile(r"(?<![\w.:-])([A-Za-z_][\w.:-]*)\(", re.ASCII)
 _NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)(?:\.|::?|/)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -200,6 +201,21 @@ def test_the_environment_of_commands(root: WorktreeRoot, monkeypatch: pytest.Mon
             "GIT_CEILING_DIRECTORIES": str(worktree.folder),
         }
         assert shell("mktemp; cd; pwd", worktree).splitlines()[1] == str(worktree.folder / "home")
+
+
+def test_the_folders_of_commands_are_made_when_one_is_to_run(root: WorktreeRoot) -> None:
+    with root.worktree(case({"a": "1"})) as worktree:
+        assert [path.name for path in worktree.folder.iterdir()] == ["work"]
+        home, temporary = (Path(worktree.environment[name]) for name in ("HOME", "TMPDIR"))
+        assert set(worktree.folder.iterdir()) == {worktree.path, home, temporary}
+        assert len(worktree.environment) == len({*worktree.environment}) == len(dict(worktree.environment))
+
+
+def test_no_place_for_the_folders_of_commands(root: WorktreeRoot) -> None:
+    with root.worktree(case()) as worktree:
+        shutil.rmtree(worktree.folder)
+        with pytest.raises(WorktreeError, match=r"no folder for the case can be made: .*set TMPDIR"):
+            shell("true", worktree)
 
 
 def test_many_at_once_in_threads(root: WorktreeRoot, parent: Path) -> None:

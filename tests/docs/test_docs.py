@@ -22,6 +22,7 @@ Marks that stand alone: `<!-- new project -->` begins a new empty one;
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import re
@@ -62,7 +63,7 @@ from pytest_tooleval.measures.matching import ABSENT, equal, matches
 from pytest_tooleval.measures.text import fold_typography
 from pytest_tooleval.measures.token_estimates import EstimatorRegistry, register_builtin_estimators
 from pytest_tooleval.options import OPTIONS, PREFIX, SHORT_NAMES, Option
-from pytest_tooleval.providers.presets import PRESETS
+from pytest_tooleval.providers.presets import DIALECTS, PRESETS, ChatQuirks, Preset
 from pytest_tooleval.tools.registry import ToolRegistry
 
 NOT_RUN = frozenset({"needs a key", "needs a model", "needs a package"})
@@ -312,11 +313,24 @@ def test_the_budgets_are_as_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     shown = {cell.split()[1] for cell in first_cells("options.md", "command")}
-    assert shown >= {command.name for command in COMMANDS} - {"report"}
+    assert shown == {command.name for command in COMMANDS}
+
+
+def preset_row(preset: Preset) -> list[str]:
+    keys = [preset.key_variable, *preset.other_key_variables]
+    listed = ", ".join(f"`{key}`" for key in keys) if keys[1:] or not preset.key_required else keys[0]
+    needed = "" if preset.key_required else ", not needed"
+    return [preset.name, preset.dialect, preset.url or "your own", listed + needed]
 
 
 def test_every_provider_is_documented() -> None:
-    assert {"mock", *(preset.name for preset in PRESETS)} <= names_in_code("models.md")
+    assert table(DOCS / "providers.md", "provider") == [preset_row(preset) for preset in PRESETS]
+    assert "mock" in names_in_code("providers.md")
+
+
+def test_every_dialect_and_quirk_is_documented() -> None:
+    assert sorted(first_cells("providers.md", "dialect")) == sorted(DIALECTS)
+    assert first_cells("providers.md", "quirk") == [field.name for field in dataclasses.fields(ChatQuirks)]
 
 
 def option_row(option: Option) -> list[str]:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 from loopback import LoopbackServer, Scripted, as_json
 
-from pytest_tooleval.providers.connections import Line, Lines
+from pytest_tooleval.providers.connections import Line, Lines, Watch
 
 Serve = Callable[..., LoopbackServer]
 
@@ -20,8 +20,29 @@ def post(line: Line, url: str) -> httpx.Response:
 
 
 @pytest.fixture
-def line() -> Line:
-    return Line(httpx.Client(timeout=30))
+def watch() -> Iterator[Watch]:
+    opened = Watch()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def line(watch: Watch) -> Line:
+    return Line(httpx.Client(timeout=30), watch)
+
+
+@pytest.fixture
+def watching() -> Callable[[], int]:
+    """Count the threads that began to watch since the test began."""
+    before = set(threading.enumerate())
+    return lambda: sum(thread.name == "tooleval-watch" for thread in {*threading.enumerate()} - before)
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_an_exchange_in_time_is_left_alone(serve: Serve, line: Line) -> None:
@@ -71,15 +92,30 @@ def test_a_connection_that_is_made_too_late_is_shut_at_once(serve: Serve, line: 
     assert server.asked == []
 
 
-def test_no_watch_is_left_behind(serve: Serve, line: Line) -> None:
-    server = serve(as_json({}))
+def test_one_thread_watches_exchanges_of_different_length(watch: Watch, watching: Callable[[], int]) -> None:
+    lines = [Line(httpx.Client(), watch) for _ in range(3)]
+    with lines[0].exchange(600.0) as long, lines[1].exchange(0.05) as short, lines[2].exchange(0.02) as shorter:
+        assert watching() == 1
+        wait_for(lambda: short.is_broken_off and shorter.is_broken_off)
+        assert not long.is_broken_off
+        with lines[1].exchange(0.05) as later:
+            wait_for(lambda: later.is_broken_off)
+
+
+def test_no_watch_is_left_behind(watch: Watch, line: Line, watching: Callable[[], int]) -> None:
     with line.exchange(600.0):
-        post(line, server.url)
-    line.client.close()
-    deadline = time.monotonic() + 5
-    while any(isinstance(thread, threading.Timer) for thread in threading.enumerate()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        watch.close()
+        assert watching() == 1
+    wait_for(lambda: not watching())
+
+
+def test_an_exchange_after_the_end_is_watched_as_well(
+    watch: Watch, line: Line, watching: Callable[[], int]
+) -> None:
+    watch.close()
+    with line.exchange(0.05) as exchange:
+        wait_for(lambda: exchange.is_broken_off)
+    wait_for(lambda: not watching())
 
 
 def test_a_line_is_lent_to_one_at_a_time() -> None:

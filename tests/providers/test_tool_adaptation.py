@@ -115,9 +115,34 @@ def test_arguments_keep_their_names_where_any_are_taken() -> None:
 
 def test_losses_name_the_tool() -> None:
     tools = [ToolSpec("odd", "", {"anyOf": [{"required": ["a"]}]}), ToolSpec("plain", "", {})]
-    assert AdaptedTools(ChatRequest("", [], tools), ToolRules()).losses == [
-        "odd: /anyOf: not sent, every alternative's properties are offered"
+    assert AdaptedTools(ChatRequest("", [], tools), ToolRules()).losses == (
+        "odd: /anyOf: not sent, every alternative's properties are offered",
+    )
+
+
+def test_tools_that_differ_in_one_thing_are_not_taken_for_each_other() -> None:
+    schema, other = {"properties": {"a": {}}}, {"properties": {"b": {}}}
+    tools = [
+        ToolSpec("x", "One.", schema),
+        ToolSpec("y", "One.", schema),
+        ToolSpec("x", "Two.", schema),
+        ToolSpec("x", "One.", other),
     ]
+    for rules in (RULES, ToolRules(names=NameRule(longest=1))):
+        for tool in (*tools, *tools):
+            (sent,) = AdaptedTools(ChatRequest("", [], [tool]), rules).request.tools
+            assert (sent.name, sent.description, list(sent.parameters["properties"])) == (
+                tool.name,
+                tool.description,
+                list(tool.parameters["properties"]),
+            )
+
+
+def test_schemas_that_come_and_go_are_each_sent() -> None:
+    for number in range(1000):
+        tool = ToolSpec("x", "", {"properties": {f"a{number}": {}}})
+        (sent,) = AdaptedTools(ChatRequest("", [], [tool]), RULES).request.tools
+        assert list(sent.parameters["properties"]) == [f"a{number}"]
 
 
 def test_junk_in_required_does_no_harm() -> None:

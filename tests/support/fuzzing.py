@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from json_values import json_values
 
+from pytest_tooleval.errors import ToolevalError
+
 MOST_SECONDS = 1.0
 _STUCK_SECONDS = 20.0
 _MANY = os.environ.get("TOOLEVAL_FUZZ_EXAMPLES")
@@ -91,6 +93,11 @@ def in_time() -> Iterator[None]:
     assert time.thread_time() - started < MOST_SECONDS
 
 
+def check_told(error: ToolevalError, most: int = 200_000) -> None:
+    """Check that an error says something, at no greater length than what it speaks of may explain."""
+    assert 0 < len(str(error).strip()) < most
+
+
 def _stuck(_: int, __: FrameType | None) -> None:
     raise AssertionError(f"no end within {_STUCK_SECONDS:g} s")
 
@@ -105,7 +112,7 @@ def mutations(draw: st.DrawFn, values: st.SearchStrategy[Any], odd: st.SearchStr
 
 
 def _mutated(draw: st.DrawFn, value: Any, odd: st.SearchStrategy[Any]) -> Any:
-    way = draw(st.sampled_from(list(_places(value))))
+    way = draw(st.sampled_from(list(places(value))))
     if not way:
         return copy.deepcopy(draw(odd))
     parent = value
@@ -126,12 +133,25 @@ def _mutated(draw: st.DrawFn, value: Any, odd: st.SearchStrategy[Any]) -> Any:
     return value
 
 
-def _places(value: Any) -> Iterator[tuple[Any, ...]]:
+def places(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to every value inside a JSON value, and to itself."""
     yield ()
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in members:
-        for rest in _places(inner):
+        for rest in places(inner):
             yield (step, *rest)
+
+
+def with_texts_replaced(value: Any, text: str) -> Iterator[Any]:
+    """Yield a JSON value once for each text in it, that text replaced."""
+    for way in places(value):
+        changed = copy.deepcopy(value)
+        parent = changed
+        for step in way[:-1]:
+            parent = parent[step]
+        if way and isinstance(parent[way[-1]], str):
+            parent[way[-1]] = text
+            yield changed
 
 
 @st.composite

@@ -19,11 +19,12 @@ def assert_clean(result: pytest.RunResult, most: int = 20_000, longest: int = 10
     assert "Traceback" not in text
     assert "/pytest_tooleval/" not in text
     assert "site-packages" not in text
-    assert {character for character in text if _controls(character)} == set()
+    assert {character for character in text if is_control(character)} == set()
     assert len(text) <= most
     assert max(map(len, text.splitlines())) <= longest
 
 
-def _controls(character: str) -> bool:
+def is_control(character: str) -> bool:
+    """Whether a character does something to a terminal other than to show it or to end a line."""
     code = ord(character)
     return (code < 0x20 and character != "\n") or 0x7F <= code < 0xA0 or character in "\u202e\u2066\u061c"

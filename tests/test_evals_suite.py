@@ -99,13 +99,13 @@ def test_every_case_is_in_the_suite(result: Result) -> None:
     assert len(BUNDLED) == 5
 
 
-def test_every_gate_passes_and_nothing_is_noted(result: Result) -> None:
+def test_every_gate_passes_and_nothing_is_noted_but_what_lint_finds(result: Result) -> None:
     assert result["gates"]
     assert {gate["name"] for gate in result["gates"] if not gate["pass"]} == {
         f"discovery.semantic.{metric}" for metric in ("top1", "top3", "mrr")
     }
     assert {gate.get("skipReason") for gate in result["gates"]} == {None, "semantic leg did not run"}
-    assert result["notes"] == []
+    assert [note for note in result["notes"] if not note.startswith("lint: ")] == []
     assert result["hygiene"] == []
 
 

@@ -165,7 +165,8 @@ def schema_preview(schema: Any, most: int) -> dict[str, Any]:
     if not isinstance(properties, Mapping):
         return {"arguments": {}, "omitted": 0}
     required = schema.get("required")
-    wanted = [name for name in required if name in properties] if isinstance(required, list) else []
+    named = required if isinstance(required, list) else []
+    wanted = [name for name in named if isinstance(name, str) and name in properties]
     ordered = [*wanted, *(name for name in properties if name not in wanted)]
     lines = {cut(name, 60): _line(properties[name], is_required=name in wanted) for name in ordered[:most]}
     return {"arguments": lines, "omitted": len(ordered) - len(lines)}

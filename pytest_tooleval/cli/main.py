@@ -67,7 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _flush_output()
     except ToolevalError as error:
-        print(f"tooleval: {error}", file=sys.stderr)
+        from pytest_tooleval.measures.text import printable
+
+        print(printable(f"tooleval: {error}"), file=sys.stderr)
         return USER_ERROR
     except BrokenPipeError:
         _forget_output()

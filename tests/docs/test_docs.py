@@ -11,6 +11,7 @@ How an example is marked. A mark is an HTML comment right above a fenced block, 
 - `<!-- exits: 1 -->`: the commands of a `console` block end with this exit code, else with 0.
 - `<!-- not run: needs a key -->`: the block is only read.
 - `<!-- own suite -->`, in the README: its commands are run in the project's own folder.
+- `<!-- files of: PAGE -->`, in the README: its commands are run in a new project with the files of that page.
 
 Each line of a `console` block that begins with `$ ` is run in the project; the lines below it are its output, with
 `...` for what differs. `http://localhost:8080/v1` and `:11434/v1` are a server that plays the fixtures' scripts.
@@ -29,12 +30,12 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doc_pages import DOCS, PAGES, ROOT, Block, anchors, blocks, prose, relative_links, steps, table
+from doc_pages import DOCS, PAGES, ROOT, Block, Mark, anchors, blocks, prose, relative_links, steps, table
 from doc_project import Project, console_commands, in_a_process, is_shown, model_server
 from mcp import Client, StdioServerParameters
 
@@ -69,6 +70,12 @@ from pytest_tooleval.tools.registry import ToolRegistry
 NOT_RUN = frozenset({"needs a key", "needs a model", "needs a package"})
 MOST_NOT_RUN = 6
 WITHOUT_EXAMPLES = frozenset({"README.md"})
+README = ROOT / "README.md"
+OWN_SUITE = [block for block in blocks(README) if "own suite" in block.marks]
+PROGRAMS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "pytest": ("pytest", ["-p", "no:cacheprovider", "-p", "no:randomly"]),
+    "tooleval": ("pytest_tooleval.cli.main", []),
+}
 FIXTURE_SCHEMA = json.loads(schema_text("fixture"))["$defs"]
 
 
@@ -92,23 +99,33 @@ def test_every_example_runs(page: Path, project: Project) -> None:
     assert project.commands or page.name in WITHOUT_EXAMPLES
 
 
-def test_the_fixtures_of_the_readme_load(project: Project) -> None:
-    files = [block for block in blocks(ROOT / "README.md") if "file" in block.marks]
-    assert files
-    for block in files:
+def test_every_example_of_the_readme_runs(project: Project) -> None:
+    for step in steps(README):
+        if isinstance(step, Mark) or (step.language != "sh" and not {"own suite", "files of"} & set(step.marks)):
+            project.take(step)
+    assert project.commands
+
+
+def test_what_the_readme_shows_of_a_page_is_what_it_gives(project: Project) -> None:
+    shown = [block for block in blocks(README) if "files of" in block.marks]
+    assert shown
+    for block in shown:
+        project.start_anew()
+        take_files(block.marks["files of"], project)
         project.take(block)
 
 
-def test_what_the_readme_shows_of_our_own_suite_is_what_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", OWN_SUITE, ids=lambda block: f"line-{block.line}")
+def test_what_the_readme_shows_of_our_own_suite_is_what_it_gives(
+    block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = [block for block in blocks(ROOT / "README.md") if "own suite" in block.marks]
-    assert shown
-    for block in shown:
-        for command, output in console_commands(block.text):
-            program, *arguments = shlex.split(command)
-            assert program == "pytest"
-            _, finished = in_a_process("pytest", ["-p", "no:cacheprovider", "-p", "no:randomly", *arguments], ROOT)
-            assert is_shown(output, finished), finished
+    for command, output in console_commands(block.text):
+        program, *arguments = shlex.split(command)
+        module, before = PROGRAMS[program]
+        exit_code, finished = in_a_process(module, [*before, *arguments], ROOT)
+        assert exit_code == int(block.marks.get("exits", "0")), finished
+        assert is_shown(output, finished), finished
 
 
 def test_what_is_not_run_is_little_and_needs_what_tests_have_not() -> None:
@@ -470,7 +487,7 @@ def test_the_index_names_every_page() -> None:
     assert others <= set(relative_links(DOCS / "README.md"))
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: f"{page.parent.name}-{page.stem}")
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     for link in relative_links(page):
         name, _, anchor = link.partition("#")

@@ -31,10 +31,11 @@ def pytest_tooleval_register_tools(tools):
     tools.add(Tool("hang", "Never return.", parameters, "read", hang))
 """
 
-# A parent that was started with nohup would hand its deafness down.
-HEARS_HANGUP = """
+# A parent that was started with nohup or in the background would hand its deafness down.
+HEARS_SIGNALS = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]])
 """
 
@@ -172,7 +173,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_nothing_behind(suite, pytester,
             tool_permission={"bash": "allow"},
         )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-c", HEARS_HANGUP, "-p", "no:randomly", "--tooleval-json", "result.json", *workers]
+    command = [sys.executable, "-c", HEARS_SIGNALS, "-p", "no:randomly", "--tooleval-json", "result.json", *workers]
     with obedient_model() as model:
         process = subprocess.Popen(
             [*command, *model.options],
@@ -186,7 +187,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_nothing_behind(suite, pytester,
         process.send_signal(number)
         started = time.monotonic()
         output, _ = process.communicate(timeout=30)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 10  # a second and a half on a machine with nothing else to do
     assert process.returncode == 2, output
     assert "a00" in output
     document = json.loads((pytester.path / "result.json").read_text())

@@ -208,7 +208,7 @@ class TestItems:
         counts = Counter(record["verdict"] for record in alone["discovery"]["cases"])
         assert (len(alone["discovery"]["cases"]), counts["error"]) == (2 * (4 + len(ODD_INTENTS)), 1)
         assert {"invocation", "ergonomics", "tokenEconomy", "cache"} <= alone.keys()
-        assert [note for note in alone["notes"] if "lab.run" in note] == alone["notes"][:1]
+        assert [note for note in alone["notes"] if note.startswith("lab.run")] == alone["notes"][:1]
 
     def test_fixtures_from_elsewhere_stand_beside_rows(self, gold, pytester):
         pytester.makeconftest(
@@ -659,7 +659,7 @@ class TestWrongInput:
         gold.write("invocation/calls.json", {"scenarios": [scenario, {**scenario, "name": "again"}]})
         result = gold.run("-k", "not colleagues")
         result.assert_outcomes(passed=5, deselected=1)
-        (told,) = (line for line in result.outlines if "lab.run" in line)
+        (told,) = (line for line in result.outlines if line.startswith("note: lab.run "))
         assert told.startswith("note: lab.run (evals): its input schema is not a JSON Schema: ")
         assert "strin" in told
 

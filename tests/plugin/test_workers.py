@@ -104,7 +104,8 @@ def test_a_bad_provider_is_one_usage_error_with_workers_too(suite):
     result = suite.run("-n", "2", "--provider", "nope:x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert [line for line in result.errlines if line] == [
-        "ERROR: tooleval: no provider 'nope'; known: mock, openai"
+        "ERROR: tooleval: no provider 'nope'; known: anthropic, azure, deepseek, gemini, groq, "
+        "llamacpp, lmstudio, mistral, mock, ollama, openai, openai-responses, openrouter, together, vllm, xai"
     ]
 
 

@@ -176,7 +176,9 @@ def test_an_unknown_provider_is_an_error_when_only_the_suites_conftest_could_kno
     suite.write("conftest.py", "")
     result = suite.run("--provider", "nope:x")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*ERROR collecting evals*", "no provider 'nope'; known: anthropic, azure, deepseek, *"])
+    result.stdout.fnmatch_lines(
+        ["*ERROR collecting evals*", "no provider 'nope'; known: anthropic, azure, deepseek, *"]
+    )
     result = suite.run("--provider", "nope:x", "evals")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: tooleval: no provider 'nope'; known: anthropic, azure, deepseek, *"])

@@ -90,9 +90,14 @@ def processes_with(mark: str) -> set[int]:
 
 def watchdogs() -> set[int]:
     """Return the watchdogs of this process."""
-    return {
-        child.pid for child in psutil.Process().children() if any("watchdog" in part for part in child.cmdline())
-    }
+    return {child.pid for child in psutil.Process().children() if "watchdog" in _command_line(child)}
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.Error, OSError):
+        return ""
 
 
 def _environment(process: psutil.Process) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.cases.jsontext import decode_document
 from pytest_tooleval.cases.load import cases_of
+from pytest_tooleval.families.speaking import Speaker
 from pytest_tooleval.families.tool_use import ToolUseResult, ToolUseRunner
 from pytest_tooleval.providers.mock import MockProvider
 from pytest_tooleval.providers.provider import ChatRequest, Provider
@@ -41,7 +42,9 @@ def run_case(
     tools = ToolRegistry()
     tools.add_built_in()
     with WorktreeRoot() as worktrees:
-        return ToolUseRunner(tools, worktrees, limits=limits or ToolLimits()).run(case, provider or MockProvider())
+        return ToolUseRunner(tools, worktrees, limits=limits or ToolLimits()).run(
+            case, Speaker(provider or MockProvider())
+        )
 
 
 def run_script(*script: dict[str, Any], **keys: Any) -> ToolUseResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -246,14 +247,22 @@ def _names_worktree(entry: Mapping[str, Any]) -> bool:
 def _faults(value: Any) -> Iterator[Fault]:
     if not isinstance(value, dict):
         yield Fault((), f"found {describe(value)}; expected an object with 'mcpServers'")
-    elif "mcpServers" not in value and "servers" in value:
-        yield Fault(("servers",), "the servers stand under 'servers'; expected them under 'mcpServers'")
+    elif other := _misnamed_servers(value):
+        yield Fault((other,), f"the servers stand under {other!r}; expected them under 'mcpServers'")
     elif faults := _SCHEMA.faults(value):
         yield from faults
     else:
         for name, entry in value["mcpServers"].items():
             for fault in _entry_faults(entry):
                 yield Fault(("mcpServers", name, *fault.path), fault.message)
+
+
+def _misnamed_servers(value: Mapping[str, Any]) -> str:
+    """Return the key that the servers stand under by mistake, empty where there is none."""
+    if "mcpServers" in value:
+        return ""
+    near = difflib.get_close_matches("mcpServers", value, n=1, cutoff=0.8)
+    return "servers" if "servers" in value else "".join(near)
 
 
 def _entry_faults(entry: Mapping[str, Any]) -> Iterator[Fault]:

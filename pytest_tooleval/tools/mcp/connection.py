@@ -51,8 +51,15 @@ class Transport(Protocol):
     """How messages reach a server."""
 
     @property
+    def opening(self) -> str:
+        """What is done to a server to begin a session with it, in messages: it is `started` or `reached`."""
+
+    @property
     def ending(self) -> str:
         """What the transport knows of how the server ended, empty when nothing."""
+
+    def cause_of(self, error: BaseException) -> str:
+        """Return in words what an error that ended the session says, with what may mend it where that is known."""
 
     def fault_behind(self, request_id: int, code: int, message: str) -> Fault | None:
         """Return what an error that came for a request says of the connection, None when the server sent it."""
@@ -106,7 +113,7 @@ class Connection:
         wait([opened, self._served], seconds + CLOSE_SECONDS + _SLACK_SECONDS, FIRST_COMPLETED)
         if self._session is None or not opened.done():
             self.close()
-            raise self.error("could not be started", self._ending)
+            raise self.error(f"could not be {self._transport.opening}", self._ending)
 
     @property
     def is_open(self) -> bool:
@@ -138,10 +145,9 @@ class Connection:
                 return tools
             if not isinstance(cursor, str) or cursor in cursors:
                 reason = f"the cursor {shorten(repr(cursor), 80)} came again"
-                raise self.error("lists its tools without end", reason)
+                raise self._endless(reason)
             cursors.add(cursor)
-        reason = f"more than {MOST_PAGES} pages or {MOST_TOOLS} tools"
-        raise self.error("lists its tools without end", reason)
+        raise self._endless(f"more than {MOST_PAGES} pages or {MOST_TOOLS} tools")
 
     def call(self, name: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Call a tool and return its result as it came.
@@ -155,7 +161,8 @@ class Connection:
         """
         params = {"name": name, "arguments": arguments}
         try:
-            return self._request("tools/call", params, seconds, f"the call of {shorten(name, 80)}")
+            what = f"the call of {shorten(name, 80)}"
+            return self._request("tools/call", params, seconds, what, limit="callSeconds")
         except _RefusedError as error:
             raise ToolError(f"The server answered with an error: {error}") from None
 
@@ -184,13 +191,17 @@ class Connection:
 
     def _page(self, cursor: str | None, seconds: float) -> dict[str, Any]:
         try:
-            return self._request(
-                "tools/list", {"cursor": cursor} if cursor else {}, seconds, "the list of its tools"
-            )
+            params = {"cursor": cursor} if cursor else {}
+            return self._request("tools/list", params, seconds, "the list of its tools", limit="startSeconds")
         except _RefusedError as error:
             raise self.error("does not list its tools", str(error)) from None
 
-    def _request(self, method: str, params: Mapping[str, Any], seconds: float, what: str) -> dict[str, Any]:
+    def _endless(self, reason: str) -> ToolUnavailableError:
+        return self.error("lists its tools without end", f"{reason}; the last page must have no nextCursor")
+
+    def _request(
+        self, method: str, params: Mapping[str, Any], seconds: float, what: str, *, limit: str
+    ) -> dict[str, Any]:
         if self._session is None or not self.is_open:
             raise self.error(f"was lost before {what}", self._ending)
         pending = self._thread.submit(self._send(self._session, method, params, seconds))
@@ -198,7 +209,8 @@ class Connection:
             return pending.result(seconds + _SLACK_SECONDS)
         except TimeoutError:
             pending.cancel()
-            raise self.error(f"gave no answer to {what} within {seconds:g} s", kind=NoAnswerError) from None
+            late = f"gave no answer to {what} within {_in_time(seconds, limit)}"
+            raise self.error(late, kind=NoAnswerError) from None
         except SessionLostError as error:
             raise self.error(f"lost the session before {what}", str(error), SessionLostError) from None
         except (CancelledError, ToolUnavailableError) as error:
@@ -238,9 +250,9 @@ class Connection:
                     opened.set_result(None)
                     await self._stop.wait()
             if self._session is None:
-                self._end(f"no answer within {seconds:g} s (startSeconds)")
+                self._end(f"no answer to initialize within {_in_time(seconds, 'startSeconds')}")
         except BaseException as error:  # noqa: BLE001 - whatever ends the session is told to those who wait for it
-            self._end(_words(error))
+            self._end(self._transport.cause_of(_first(error)))
         finally:
             self._end("it was closed")
             if not opened.done():
@@ -267,15 +279,18 @@ class Connection:
     @property
     def _ending(self) -> str:
         how = self._transport.ending
-        return f"{self._reason} ({how})" if self._reason and how else self._reason or how
+        return f"{self._reason} ({how})" if self._reason and how not in self._reason else self._reason or how
 
     def _shown(self, text: str) -> str:
         return shorten(printable(self._redact(clean_text(text))), _REASON_CHARS)
 
 
-def _words(error: BaseException) -> str:
-    """Return what an error says, of a group of them the first."""
+def _in_time(seconds: float, limit: str) -> str:
+    return f"{seconds:.3g} s; raise its {limit} if it needs longer"
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return an error, of a group of them the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    kind = type(error).__name__
-    return str(error) if kind == "MCPError" else f"{kind}: {error}" if str(error) else kind
+    return error

@@ -52,12 +52,17 @@ class ServerTools:
         for pattern in wanted:
             if not any(fnmatchcase(name, pattern) for name in self.names):
                 known = nearest(pattern, self.names) or f"; it has: {cut(', '.join(self.names), 500) or 'none'}"
-                raise ToolUnavailableError(f"MCP server {self.server!r} has no tool {pattern!r}{known}")
+                lacking = f"tool that {pattern!r} matches" if _is_glob(pattern) else f"tool {pattern!r}"
+                raise ToolUnavailableError(f"MCP server {self.server!r} has no {lacking}{known}")
 
         def only(found: Mapping[str, Any]) -> dict[str, Any]:
             return {name: value for name, value in found.items() if any(fnmatchcase(name, p) for p in wanted)}
 
         return ServerTools(self.server, only(self.tools), only(self.unusable))
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(sign in pattern for sign in "*?[")
 
 
 def server_tools(server: str, listed: Iterable[Any], call: Call) -> ServerTools:

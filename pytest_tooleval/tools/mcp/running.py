@@ -7,6 +7,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pytest_tooleval.errors import ToolUnavailableError
@@ -14,7 +15,7 @@ from pytest_tooleval.providers.account import Redactor
 from pytest_tooleval.tools.mcp.config import Command, McpServer, expand, is_http_url
 from pytest_tooleval.tools.mcp.connection import Connection, Transport
 from pytest_tooleval.tools.mcp.http import HttpTransport
-from pytest_tooleval.tools.mcp.launch import shared_environment, start_program
+from pytest_tooleval.tools.mcp.launch import misplaced_argument, shared_environment, start_program
 from pytest_tooleval.tools.mcp.loop_thread import LoopThread
 from pytest_tooleval.tools.mcp.package import missing_package
 from pytest_tooleval.tools.mcp.said import Said
@@ -24,6 +25,7 @@ from pytest_tooleval.tools.tool import ToolContext
 from pytest_tooleval.tools.watchdog import Watchdog
 
 _STOP_SECONDS = 2.0
+_DOUBT_SECONDS = 2.0
 
 
 class RunningServer:
@@ -34,6 +36,7 @@ class RunningServer:
         connection: the session.
         retired: whether no further case is to use it.
         was_used: whether it has listed its tools before.
+        is_in_doubt: whether a call was given up, and it has not answered since: it may hang in that call.
 
     """
 
@@ -44,6 +47,7 @@ class RunningServer:
         self.connection = connection
         self.retired = False
         self.was_used = False
+        self.is_in_doubt = False
         self._said = said
         self._end = end
         self._is_noted = False
@@ -54,14 +58,16 @@ class RunningServer:
         return self.connection.is_open and not self.retired
 
     def tools(self) -> list[Any]:
-        """Return the tools that it lists now.
+        """Return the tools that it lists now; one that is in doubt has a short time to answer.
 
         Raises:
             ToolUnavailableError: they could not be had.
 
         """
-        tools = self.connection.tools(self.server.start_seconds)
+        seconds = self.server.start_seconds
+        tools = self.connection.tools(min(seconds, _DOUBT_SECONDS) if self.is_in_doubt else seconds)
         self.was_used = True
+        self.is_in_doubt = False
         return tools
 
     def new_note(self) -> str:
@@ -130,8 +136,11 @@ class Starter:
             if is_closed:
                 raise _run_is_over()
             running.connection.open(server.start_seconds)
-        except BaseException:
+        except BaseException as error:
             running.close()
+            if isinstance(error, ToolUnavailableError) and isinstance(expanded.target, Command):
+                hint = misplaced_argument(server, expanded.target, _folder_of(server, context))
+                raise ToolUnavailableError(f"{error}\n  {hint}" if hint else str(error)) from None
             raise
         return running
 
@@ -162,11 +171,8 @@ class Starter:
             return self._thread
 
     def _start_program(self, server: McpServer, command: Command, context: ToolContext) -> Service:
-        if server.per_case:
-            base, folder = context.environment, context.worktree
-        else:
-            base, folder = shared_environment(self._environ), server.folder
-        service = start_program(server, command, base, folder)
+        base = context.environment if server.per_case else shared_environment(self._environ)
+        service = start_program(server, command, base, _folder_of(server, context))
         self._watchdog.guard(service.process.pid, service.token)
         return service
 
@@ -176,6 +182,11 @@ class Starter:
         if service is not None:
             service.end()
             self._watchdog.release(service.token)
+
+
+def _folder_of(server: McpServer, context: ToolContext) -> Path:
+    """Return where the program of a server runs when its command does not say it."""
+    return context.worktree if server.per_case else server.folder
 
 
 def _run_is_over() -> ToolUnavailableError:

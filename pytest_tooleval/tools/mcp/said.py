@@ -53,7 +53,7 @@ class Said:
         if not self._stray:
             return ""
         lines = "1 line" if self._stray_count == 1 else f"{self._stray_count} lines"
-        return f"{lines} on stdout that are no JSON-RPC, first: {' | '.join(self._stray)}"
+        return f"{lines} on stdout that are no JSON-RPC and belong on stderr, first: {' | '.join(self._stray)}"
 
     def _shown(self, line: bytes) -> str:
         return shorten(printable(self._redact(clean_text(line.decode(errors="replace")))), _LINE_CHARS)

@@ -160,7 +160,8 @@ class Lease:
                 return running.connection.call(name, arguments, min(most, seconds))
         except NoAnswerError:
             if seconds < most:
-                raise ToolError(f"The call was given up after {seconds:g} s: no more time was left.") from None
+                running.is_in_doubt = True
+                raise ToolError(f"The call was given up after {seconds:.3g} s: no more time was left.") from None
             running.retired = True
             raise
         except ToolUnavailableError:

@@ -87,6 +87,15 @@ class StdioTransport:
         self._errors_over = asyncio.Event()
 
     @property
+    def opening(self) -> str:
+        """The word for how a session begins."""
+        return "started"
+
+    def cause_of(self, error: BaseException) -> str:
+        """Return what an error that ended the session says."""
+        return error_words(error)
+
+    @property
     def ending(self) -> str:
         """How the program ended by itself; empty when it did not, or had to be told."""
         return "" if self._exit_code is None else _exit_words(self._exit_code)
@@ -214,6 +223,12 @@ class StdioTransport:
             while (code := self._service.process.poll()) is None:
                 await anyio.sleep(_LOOK_SECONDS)
         return code
+
+
+def error_words(error: BaseException) -> str:
+    """Return what an error says, and of which kind it is unless the server or the session made it."""
+    kind = type(error).__name__
+    return str(error) if kind == "MCPError" else f"{kind}: {error}" if str(error) else kind
 
 
 def _exit_words(code: int) -> str:

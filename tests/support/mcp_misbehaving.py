@@ -333,7 +333,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._finish(200, *self._body(messages))
 
     def do_GET(self) -> None:
-        self._finish(405, b"")
+        self._finish(self.server.refuses or 405, b"")
 
     def do_DELETE(self) -> None:
         self.server.ended_sessions.append(self.headers["Mcp-Session-Id"])

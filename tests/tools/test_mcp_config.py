@@ -97,6 +97,10 @@ def test_keys_of_other_clients_mean_nothing(tmp_path: Path) -> None:
             '{\n"servers": {}}',
             "evals/mcp.json:2 at /servers: the servers stand under 'servers'; expected them under 'mcpServers'",
         ),
+        (
+            '{"mcpserver": {}}',
+            "evals/mcp.json:1 at /mcpserver: the servers stand under 'mcpserver'; expected them under 'mcpServers'",
+        ),
         ('{"mcpServers": {,}}', "evals/mcp.json:1: is not JSON: Expecting property name enclosed in double quotes"),
         ("", "evals/mcp.json:1: is empty; expected a JSON object or a list of objects"),
         ('{"mcpServers": {"a": 1}}', "evals/mcp.json:1 at /mcpServers/a: found 1; expected an object"),

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from loopback import unused_port
+from loopback import Scripted, as_json, serving, unused_port
 from mcp_misbehaving import Quirk, serving_http
 from mcp_project import McpProject
 
@@ -151,18 +151,54 @@ def test_a_status_that_is_no_answer_is_no_measurement(project: McpProject, statu
 
 
 def test_nobody_listens(project: McpProject) -> None:
-    url = f"http://127.0.0.1:{unused_port()}/mcp?api_key=sk-12345678"
-    message = refusal(project, url=url)
-    assert message == "MCP server 'web' could not be started: ConnectError: All connection attempts failed"
+    address = f"127.0.0.1:{unused_port()}"
+    for kind in ("http", "sse"):
+        message = refusal(project, url=f"http://me:pa55word@{address}/mcp?api_key=sk-12345678", type=kind)
+        assert message == (
+            f"MCP server 'web' could not be reached: no connection to http://{address} "
+            "(All connection attempts failed); is it running, and is the address right?"
+        )
 
 
-def test_a_server_that_does_not_let_us_in(project: McpProject) -> None:
+CREDENTIALS = "; give credentials that it accepts under 'headers'"
+ADDRESS = '; is the path of the URL right? For the other transport say "type": '
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "told"),
+    [
+        ("http", 401, f"HTTP 401 Unauthorized{CREDENTIALS}"),
+        ("sse", 401, f"HTTP 401 Unauthorized{CREDENTIALS}"),
+        ("sse", 403, f"HTTP 403 Forbidden{CREDENTIALS}"),
+        ("http", 404, f'HTTP 404 Not Found{ADDRESS}"sse"'),
+        ("http", 405, f'HTTP 405 Method Not Allowed{ADDRESS}"sse"'),
+        ("sse", 404, f'HTTP 404 Not Found{ADDRESS}"http"'),
+        ("http", 500, "HTTP 500 Internal Server Error"),
+        ("sse", 500, "HTTP 500 Internal Server Error"),
+    ],
+)
+def test_a_server_that_does_not_let_us_in(project: McpProject, kind: str, status: int, told: str) -> None:
     with serving_http() as server:
-        server.refuses = 401
+        server.refuses = status
+        message = refusal(project, url=f"{server.url}?api_key=sk-12345678", type=kind)
+    assert message == f"MCP server 'web' could not be reached: it answered with {told}"
+
+
+def test_what_a_server_says_beside_the_status_is_told(project: McpProject) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no tenant s3cr3t-t0k3n"}}
+    with serving(as_json(error, 400)) as server:
+        message = refusal(project, url=server.url, headers={"X-Tenant": "${API_TOKEN}"})
+    assert message == (
+        "MCP server 'web' could not be reached: it answered with HTTP 400 Bad Request: no tenant [redacted]"
+    )
+
+
+def test_a_web_page_is_no_server(project: McpProject) -> None:
+    with serving(Scripted(200, body=b"<html>", headers={"Content-Type": "text/html"})) as server:
         message = refusal(project, url=server.url)
-    assert (
-        message
-        == "MCP server 'web' could not be started: Server returned an error response (HTTP 401 Unauthorized)"
+    assert message == (
+        "MCP server 'web' could not be reached: Unexpected content type: text/html; "
+        "is this the URL of an MCP server?"
     )
 
 
@@ -171,7 +207,10 @@ def test_a_server_that_never_answers(project: McpProject) -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         message = refusal(project, url=f"http://127.0.0.1:{silent.getsockname()[1]}/mcp", startSeconds=0.3)
-    assert message == "MCP server 'web' could not be started: no answer within 0.3 s (startSeconds)"
+    assert message == (
+        "MCP server 'web' could not be reached: no answer to initialize within 0.3 s; "
+        "raise its startSeconds if it needs longer"
+    )
 
 
 def test_a_server_that_goes_away_in_a_call(project: McpProject) -> None:
@@ -191,7 +230,9 @@ def test_a_call_without_an_answer_is_given_up(project: McpProject) -> None:
         project.case(servers) as tools,
     ):
         message = loss(project, tools, "raw", line="")
-    assert message == "MCP server 'web' gave no answer to the call of raw within 0.3 s"
+    assert message == (
+        "MCP server 'web' gave no answer to the call of raw within 0.3 s; raise its callSeconds if it needs longer"
+    )
 
 
 def test_a_url_from_a_variable_is_checked_when_it_is_known(project: McpProject) -> None:

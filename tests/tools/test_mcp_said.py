@@ -32,7 +32,9 @@ def test_lines_are_shown_without_secrets_and_control_characters() -> None:
     said.add_errors(b"\x1b[31mpassword hunter2\x1b[0m \xff\n")
     said.add_stray(b"hunter2\x07\ttab")
     assert said.last_errors == ["\\x1b[31mpassword [redacted]\\x1b[0m \ufffd"]
-    assert said.stray == "1 line on stdout that are no JSON-RPC, first: [redacted]\\x07\\x09tab"
+    assert (
+        said.stray == "1 line on stdout that are no JSON-RPC and belong on stderr, first: [redacted]\\x07\\x09tab"
+    )
 
 
 def test_the_first_stray_lines_are_kept_and_the_others_counted() -> None:
@@ -40,7 +42,9 @@ def test_the_first_stray_lines_are_kept_and_the_others_counted() -> None:
     assert said.stray == ""
     for number in range(5000):
         said.add_stray(f"line {number} ".encode() * 1000)
-    assert said.stray.startswith("5000 lines on stdout that are no JSON-RPC, first: line 0 line 0 ")
+    assert said.stray.startswith(
+        "5000 lines on stdout that are no JSON-RPC and belong on stderr, first: line 0 line 0 "
+    )
     assert len(said.stray) < 1000
 
 

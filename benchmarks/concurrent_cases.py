@@ -58,6 +58,9 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 256
     daemon_threads = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep quiet: clients may be killed."""
+
 
 def serve(delay: float) -> None:
     """Serve in this process until stdin ends; tell the port, then at each line the requests since the last one."""

@@ -14,6 +14,7 @@ from pytest_tooleval.cases.suite import SuiteCase
 from pytest_tooleval.environment import SuiteEnvironment
 from pytest_tooleval.errors import CaseError, ConfigError
 from pytest_tooleval.items import CaseItem
+from pytest_tooleval.measures.text import printable
 
 if TYPE_CHECKING:
     from pytest_tooleval.session import EvalSession
@@ -63,7 +64,7 @@ class SuiteFolder(Folder):
         try:
             environment = self.tooleval.open_suite(self.path, self.ihook)
         except ConfigError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(printable(str(error))) from None
         for found in environment.suite.registered:
             yield from case_items(self, found, environment, self.nodeid)
         for path, fault in environment.suite.faults.items():
@@ -136,7 +137,7 @@ class BrokenFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Report every fault of the file."""
-        raise self.CollectError(str(self.error))
+        raise self.CollectError(printable(str(self.error)))
 
 
 def file_items(parent: pytest.Collector, path: Path, environment: SuiteEnvironment) -> Iterator[pytest.Item]:
@@ -158,7 +159,7 @@ def case_items(
     try:
         targets = environment.targets_of(found)
     except ConfigError as error:
-        raise parent.CollectError(str(error)) from None
+        raise parent.CollectError(printable(str(error))) from None
     trials = environment.trials_of(found.case)
     for target in targets:
         for trial in range(1, trials + 1):

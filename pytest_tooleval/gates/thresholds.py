@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ REGRESSIONS = "regressions"
 COMPARED_FAMILIES = frozenset({"tool_use", "discovery", "invocation", "ergonomics"})
 _REGRESSIONS_KEY = "regressionsMax"
 _IDS_KEY = "must_pass"
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*", re.ASCII)
 _TOOL_USE_KEYS = ("accuracyMin", "passRateMin", "redundantMax", "errorsMax", "tokensMax", _IDS_KEY)
 
 
@@ -117,12 +119,22 @@ def _faults(value: Any) -> Iterator[Fault]:
     yield from (_as_unknown_gate(fault, value) for fault in faults)
     if not faults:
         yield from _repeated_gates(value.get("tool_use", {}))
+        yield from _scopes_without_tags(value.get("tool_use", {}))
 
 
 def _repeated_gates(section: Mapping[str, Any]) -> Iterator[Fault]:
     for key in section.get(OVERALL, ()):
         if key in _TOOL_USE_KEYS and key in section:
             yield Fault(("tool_use", OVERALL, key), f"{key!r} stands beside {OVERALL!r} as well; keep one of them")
+
+
+def _scopes_without_tags(section: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in section:
+        if not key.startswith("_") and _TAG.fullmatch(key) is None:
+            yield Fault(
+                ("tool_use", key),
+                f"{key!r} can be no tag: expected a letter, followed by letters, digits and _ . + -",
+            )
 
 
 def _as_unknown_gate(fault: Fault, value: Mapping[str, Any]) -> Fault:

@@ -81,6 +81,10 @@ def test_files_without_a_gate(load, value):
         ('{"tool_use": {"accuracyMin": true}}', ":1 at /tool_use/accuracyMin: found true; expected a number"),
         ('{"tool_use": {"accuracyMin": "0.5"}}', ':1 at /tool_use/accuracyMin: found "0.5"; expected a number'),
         ('{"version": 2}', ":1 at /version: found 2; expected 1, the version of this format"),
+        (
+            r'{"tool_use": {"no tag": {"passRateMin": 1}}}',
+            ":1 at /tool_use/no tag: 'no tag' can be no tag: expected a letter, followed by letters, digits and _ . + -",
+        ),
         ('{"tooluse": {}}', ":1 at /tooluse: unknown key 'tooluse' (did you mean 'tool_use'?)"),
         (
             '{"tool_use": {"passRate": 0.5}}',

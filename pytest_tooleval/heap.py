@@ -8,7 +8,7 @@ import gc
 class Heap:
     """Keeps Python's garbage collector from walking through a suite's cases again and again, for a tenth of a run.
 
-    Cases and items are made in one go and live as long as the run. While they are made the collector rests, and what
+    Cases and items are made in one go and live as long as the run. While they are made the collector rests; what
     is there then is frozen. A collector that somebody has turned off stays off, and objects that somebody else has
     frozen stay frozen.
     """

@@ -111,6 +111,9 @@ class Recorder:
 
 
 def runs_folder(config: pytest.Config) -> Path | None:
-    """Return where runs are logged: in pytest's cache, or nowhere when that is switched off."""
+    """Return where runs are logged: in pytest's cache, or nowhere when there is none or it cannot be written."""
     cache = getattr(config, "cache", None)
-    return None if cache is None else Path(cache.mkdir("tooleval")) / "runs"
+    try:
+        return None if cache is None else Path(cache.mkdir("tooleval")) / "runs"
+    except OSError:
+        return None

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pytest_tooleval.agent.directory import threads_can_have_own
 from pytest_tooleval.agent.worktree import WorktreeRoot
 from pytest_tooleval.cases.case import ToolUseCase
 from pytest_tooleval.cases.catalog import Catalog
@@ -244,6 +245,7 @@ class EvalSession:
                     yield self._shown(corpus.root)
 
     def _notes(self, items: Sequence[CaseItem]) -> Iterator[str]:
+        yield from self._directory_notes(items)
         corpora = {item.found.corpus.root: item.found.corpus for item in items if item.is_gold}
         if corpora:
             from pytest_tooleval.broker.lint import lint
@@ -265,6 +267,17 @@ class EvalSession:
                 known = item.environment.tools.tools
                 if name not in known:
                     yield f"{place} avoids {name!r}, and there is no such tool{nearest(name, known)}"
+
+    def _directory_notes(self, items: Sequence[CaseItem]) -> Iterator[str]:
+        """Yield that some cases have to wait for each other, where that is so."""
+        tools = {item.environment.tools: None for item in items if self._turns.is_threaded(item)}
+        relying = [name for registry in tools for name, tool in registry.tools.items() if tool.needs_directory]
+        if relying and not threads_can_have_own():
+            yield (
+                f"cases with the tools {', '.join(dict.fromkeys(relying))} run one at a time: here threads have no "
+                "working directory of their own; a tool that takes its folder from the context can say so with "
+                "needs_directory=False"
+            )
 
     def _shown(self, path: Path) -> str:
         return relative_to_root(path, self._config).as_posix()

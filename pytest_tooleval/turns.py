@@ -47,7 +47,7 @@ class Turns:
         """
         if item.found.case.family == "performance":
             self._ahead.drain()
-        if not self._is_threaded(item):
+        if not self.is_threaded(item):
             return self._measure(item)
         limit = item.time_limit
         outcome = self._ahead.outcome_of(item, None if limit is None else limit + _GRACE_SECONDS)
@@ -85,11 +85,11 @@ class Turns:
             yield items[index]
 
     def _runs_ahead(self, item: CaseItem) -> bool:
-        if not self._is_threaded(item):
+        if not self.is_threaded(item):
             return False
         return item.known_skip() == "" and not any(item.get_closest_marker(name) for name in _MARKS_THAT_DECIDE)
 
-    def _is_threaded(self, item: CaseItem) -> bool:
+    def is_threaded(self, item: CaseItem) -> bool:
         """Whether a thread measures the item: it waits for a model, or it has a time limit to be held to."""
         if not isinstance(item.target, ToolUseTarget):
             return False

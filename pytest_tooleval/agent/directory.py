@@ -11,7 +11,9 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 _CLONE_FS = 0x200
@@ -29,6 +31,13 @@ def take_own_directory() -> bool:
     if not getattr(_thread, "own", False):
         _thread.own = _unshared()
     return bool(_thread.own)
+
+
+@lru_cache(maxsize=1)
+def threads_can_have_own() -> bool:
+    """Whether threads get directories of their own on this system."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(take_own_directory).result()
 
 
 @contextmanager

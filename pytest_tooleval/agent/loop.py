@@ -107,7 +107,7 @@ class Agent:
             turns=len(self._replies),
             attempts=self._attempts,
             detail=detail,
-            notes=tuple(self._notes),
+            notes=tuple(dict.fromkeys(self._notes)),
             broker_calls=tuple(self._broker_calls),
         )
 

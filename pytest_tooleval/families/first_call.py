@@ -20,6 +20,7 @@ from pytest_tooleval.tools.registry import Offer
 from pytest_tooleval.transcript import Run
 
 TIER = "first_call"
+_BEYOND_RUNNING = frozenset({"unknown_tool", "invalid_arguments"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,9 @@ class FirstCallTarget(ToolUseTarget):
 def _judge(case: ToolUseCase, run: Run) -> FirstTurn:
     calls = [CalledTool(entry.call.name, entry.call.arguments) for entry in run.trace]
     turn = judge_first_turn(case, Behaviour(calls, run.answer))
+    if calls and all(entry.outcome in _BEYOND_RUNNING for entry in run.trace):
+        useless = Mismatch("different", "the first turn: expected a call that can be run, but none can")
+        return FirstTurn((*turn.mismatches, useless), turn.judged, turn.not_judged)
     if run.status != "truncated":
         return turn
     cut_off = Mismatch("different", f"the first turn: expected to be whole, but {run.detail}")

@@ -70,7 +70,10 @@ class SuiteResult:
     def unmeasured(self) -> Iterator[str]:
         """Yield a line for each reason why items were not measured, with their number."""
         for reason, count in self._unmeasured_reasons().items():
-            yield f"{count} {'item' if count == 1 else 'items'} {reason}"
+            yield f"{_items(count)} {reason}"
+        lost = self.selected - len(self.measurements)
+        if lost > 0:
+            yield f"{_items(lost)} did not end"
 
     @property
     def passed(self) -> bool:
@@ -82,3 +85,7 @@ class SuiteResult:
         return not any(
             m.verdict == "error" or (m.verdict == "missed" and not m.deferred) for m in self.measurements
         )
+
+
+def _items(count: int) -> str:
+    return "1 item" if count == 1 else f"{count} items"

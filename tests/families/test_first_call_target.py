@@ -92,11 +92,17 @@ def test_a_wrong_start_misses(tmp_path):
     ]
 
 
-def test_an_unknown_tool_is_an_error_and_a_call(tmp_path):
+def test_a_turn_of_which_no_call_can_be_run_misses_whatever_else_is_asked(tmp_path):
     turn = ScriptedTurn("", (ScriptedCall("search", {}), ScriptedCall("grep", "{oops")))
     record = measure(tmp_path, case(turn, verifier=Verifier(avoid=("run_command",)))).record
     assert [entry["outcome"] for entry in record["trace"]] == ["unknown_tool", "invalid_arguments"]
-    assert (record["errors"], record["calls"], record["pass"]) == (2, 2, True)
+    assert (record["errors"], record["calls"], record["pass"]) == (2, 2, False)
+    assert record["mismatches"][0]["what"] == "the first turn: expected a call that can be run, but none can"
+
+
+def test_one_call_that_can_be_run_is_enough_where_nothing_else_is_asked(tmp_path):
+    turn = ScriptedTurn("", (ScriptedCall("search", {}), ScriptedCall("list_dir", {})))
+    assert measure(tmp_path, case(turn, verifier=Verifier(avoid=("run_command",)))).record["pass"] is True
 
 
 def test_a_case_that_asks_for_the_end_only_is_skipped_before_the_model_is_asked(tmp_path):

@@ -89,8 +89,8 @@ def hostile_replies(size: int) -> dict[str, Callable[[], str | bytes]]:
             call("file_read", '{"path": "a", "offset": ' + "9" * 400 + "}"),
             call("run_command", '{"command": "true", "timeout": 1e300}'),
         ),
-        "large usage": lambda: usage('{"prompt_tokens": %s, "total_tokens": %s}' % ("9" * 4000, "9" * 4000)),
-        "larger usage": lambda: usage('{"prompt_tokens": %s}' % ("9" * 5000)),
+        "large usage": lambda: usage(f'{{"prompt_tokens": {"9" * 4000}, "total_tokens": {"9" * 4000}}}'),
+        "larger usage": lambda: usage(f'{{"prompt_tokens": {"9" * 5000}}}'),
         "odd usage": lambda: usage('{"prompt_tokens": NaN, "completion_tokens": -5, "total_tokens": 1e308}'),
         "usage of other types": lambda: usage(
             '{"prompt_tokens": "5", "completion_tokens": [], "total_tokens": true}'

@@ -506,6 +506,19 @@ def test_a_server_that_does_not_list_its_tools_again_is_started_anew(project: Mc
             assert process_of(project, tools) != first
 
 
+def test_a_server_that_others_lose_while_it_is_started_anew_is_started_once_more(project: McpProject) -> None:
+    quirk = misbehaving(Quirk.MUTE_LIST, startSeconds=1)
+    with project.servers(own=quirk) as servers, ThreadPoolExecutor(2) as pool:
+        with project.case(servers):
+            pass
+
+        def process(_: int) -> int:
+            with project.case(servers) as tools:
+                return process_of(project, tools)
+
+        assert len(set(pool.map(process, range(2)))) == 2
+
+
 def test_a_call_that_takes_too_long_loses_the_server_for_later_cases_only(project: McpProject) -> None:
     with project.servers(own=misbehaving(callSeconds=0.4)) as servers:
         with project.case(servers) as other, project.case(servers) as tools:

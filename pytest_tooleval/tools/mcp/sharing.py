@@ -15,6 +15,8 @@ from pytest_tooleval.tools.mcp.running import RunningServer
 MOST_FAILED_STARTS = 3
 """After so many failed starts one after the other a shared server is not tried again."""
 
+_MOST_LOST = 3
+
 Start = Callable[[], RunningServer]
 
 
@@ -119,20 +121,24 @@ class Lease:
         self._notes: list[str] = []
 
     def tools(self) -> list[Any]:
-        """Return the tools that the server lists now; one that was lost since its last use is started anew.
+        """Return the tools that the server lists now.
+
+        One that was lost since its last use is started anew, and that one again: other cases may lose it meanwhile.
 
         Raises:
             ToolUnavailableError: the server cannot be started, or does not list its tools.
 
         """
         running = self._taken()
-        try:
-            return running.tools()
-        except ToolUnavailableError:
-            running.retired = True
-            if not running.was_used:
-                raise
-        return self._renewed(running).tools()
+        for _ in range(_MOST_LOST):
+            try:
+                return running.tools()
+            except ToolUnavailableError:
+                running.retired = True
+                if not running.was_used:
+                    raise
+            running = self._renewed(running)
+        return running.tools()
 
     def call(self, name: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Call a tool and return its result as it came.

@@ -33,7 +33,7 @@ from pytest_tooleval.providers.provider import Provider, ProviderSettings, Sampl
 from pytest_tooleval.providers.target import Target, parse_targets
 from pytest_tooleval.redaction import Redaction
 from pytest_tooleval.settings import IN_SUITE, Settings
-from pytest_tooleval.tools.mcp.config import CONFIG_FILE, McpConfig, load_mcp_config
+from pytest_tooleval.tools.mcp.config import CONFIG_FILE, McpConfig, load_mcp_config, named_values
 from pytest_tooleval.tools.registry import ToolRegistry
 from pytest_tooleval.tools.source import OwnToolsOnly, ToolSource
 from pytest_tooleval.tools.tool import ToolLimits
@@ -190,6 +190,7 @@ def load_environment(
     tools = ToolRegistry()
     hook.pytest_tooleval_register_tools(tools=tools)
     mcp = _mcp_config(folder, settings, shown)
+    shared.redaction.learn(named_values(mcp))
     _report_unknown_tools(suite, lambda case: [*tools.unknown_names(case), *mcp.unknown_names(case)], shown)
     servers = _servers(mcp)
     gates = list(_load_gates(suite, shown))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_tooleval.measures.text import clean_text
 from pytest_tooleval.providers.account import Redactor
 
 _SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|_PWD$|_PAT$|CREDENTIAL|AUTH(?!OR(?:_|$))|JWT|COOKIE|DSN$|WEBHOOK",
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|_PASS$|_PWD$|_PAT$|CREDENTIAL|AUTH(?!OR(?:_|$))|JWT|COOKIE|DSN$|WEBHOOK",
     re.IGNORECASE,
 )
 _SHORTEST_SECRET = 8
@@ -21,19 +21,21 @@ _SHORTEST_SECRET = 8
 class Redaction:
     """Replaces secrets in texts and in JSON values, and makes both encodable."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets = tuple(secrets)
+        self._redactor = Redactor(self._secrets)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Redaction:
         """Take the values of the variables whose names speak of keys, tokens, secrets and passwords."""
-        variables = os.environ if environ is None else environ
-        secrets = [
-            value.strip()
-            for name, value in variables.items()
-            if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_SECRET and not os.path.lexists(value)
-        ]
-        return cls(Redactor(secrets))
+        return cls(_secrets_among((os.environ if environ is None else environ).items()))
+
+    def learn(self, named: Iterable[tuple[str, str]]) -> None:
+        """Take values of another place, such as a configuration, in the same way by their names."""
+        more = [secret for secret in _secrets_among(named) if secret not in self._secrets]
+        if more:
+            self._secrets = (*self._secrets, *more)
+            self._redactor = Redactor(self._secrets)
 
     def text(self, text: str) -> str:
         """Return a text without secrets and lone surrogates."""
@@ -59,3 +61,8 @@ class Redaction:
         if isinstance(value, list | tuple):
             return [self.value(member) for member in value]
         return value
+
+
+def _secrets_among(named: Iterable[tuple[str, str]]) -> list[str]:
+    values = (value.strip() for name, value in named if _SECRET_NAME.search(name))
+    return [value for value in values if len(value) >= _SHORTEST_SECRET and not os.path.lexists(value)]

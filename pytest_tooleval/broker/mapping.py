@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from pytest_tooleval.measures.text import cut
 
 MAPPING_SCHEMA = Schema("broker-mapping")
 DEFAULT_REFS = "{server}.{name}"
+_NOTHING = object()
+_MOST_PLACES = 5
+_MOST_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class FindMapping:
         limit: its argument for the most tools in the answer, empty when it has none.
         most_results: the most that it may be asked for.
         constants: arguments that are always passed.
-        results: where the found tools are, best first: each a list, or one of them, or null for none.
+        results: where the found tools are, best first: each a list, or one of them, or null for none, or, without a
+            `ref`, a text with one ref a line.
         ref: where in a found tool its ref is.
         score: where in a found tool its score is, None when there is none.
         decision: where the decision is; without one an empty list is a refusal, and any other says `use`.
@@ -243,14 +248,23 @@ def at(value: Any, pointer: str | None) -> Any:
     """Return what a JSON pointer leads to, None when it leads nowhere or there is none."""
     if pointer is None:
         return None
+    return _led_to(value, pointer, None)
+
+
+def is_there(value: Any, pointer: str) -> bool:
+    """Whether a JSON pointer leads to something, null included."""
+    return _led_to(value, pointer, _NOTHING) is not _NOTHING
+
+
+def _led_to(value: Any, pointer: str, nothing: Any) -> Any:
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, Mapping):
-            value = value.get(key)
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
-            return None
+            return nothing
     return value
 
 
@@ -258,20 +272,46 @@ def found_refs(mapping: FindMapping, answer: Any) -> Iterator[tuple[Any, Any]]:
     """Yield ref and score of each found tool, as the broker gives them.
 
     Raises:
-        ValueError: what should be the found tools is neither a list nor an object nor null.
+        ValueError: what should be the found tools is neither a list nor an object nor null, nor a name a line.
 
     """
     for pointer in mapping.results:
-        for result in _listed(at(answer, pointer), mapping.ref, pointer):
+        results = _listed(at(answer, pointer), mapping.ref)
+        if results is None:
+            place = repr(pointer) if pointer else "the top"
+            raise ValueError(
+                f"at {place} of the answer stands {cut(repr(at(answer, pointer)), 80)}; expected a list of tools"
+                f"{results_hint(answer)}"
+            )
+        for result in results:
             yield at(result, mapping.ref), at(result, mapping.score)
 
 
-def _listed(results: Any, ref: str, pointer: str) -> Sequence[Any]:
+def results_hint(answer: Any) -> str:
+    """Return how a mapping would name the lists that an answer holds."""
+    what = "'results' under 'find' of the mapping"
+    places = list(islice(_lists(answer), _MOST_PLACES))
+    return f"; lists stand at {', '.join(places)}: name the right one as {what}" if places else f"; see {what}"
+
+
+def _lists(value: Any, place: str = "", depth: int = _MOST_DEPTH) -> Iterator[str]:
+    if isinstance(value, list):
+        yield repr(place)
+    elif isinstance(value, Mapping) and depth:
+        for key, inner in value.items():
+            step = cut(str(key), 60).replace("~", "~0").replace("/", "~1")
+            yield from _lists(inner, f"{place}/{step}", depth - 1)
+
+
+def _listed(results: Any, ref: str) -> Sequence[Any] | None:
+    """Return the found tools, None for what holds none."""
     if results is None:
         return ()
     if isinstance(results, list):
         return results
     if isinstance(results, Mapping) and ref:
         return (results,)
-    place = repr(pointer) if pointer else "the top"
-    raise ValueError(f"at {place} of the answer stands {cut(repr(results), 80)}; expected a list of tools")
+    if isinstance(results, str) and not ref:
+        names = [line.strip() for line in results.splitlines() if line.strip()]
+        return names if all(len(name.split()) == 1 for name in names) else None
+    return None

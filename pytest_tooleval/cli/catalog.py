@@ -25,9 +25,10 @@ def run(arguments: Sequence[str]) -> int:
 
     """
     given = _parse(arguments)
-    catalog = _listed(given.mcp_config, given.server)
     if given.check is not None:
-        return _check(given.check, catalog, given.server)
+        before = _checked(given.check, given.server)
+        return _check(given.check, before, _listed(given.mcp_config, given.server))
+    catalog = _listed(given.mcp_config, given.server)
     text = _text(catalog)
     if given.output is None:
         print(text, end="")
@@ -81,25 +82,37 @@ def _write(path: Path, text: str, catalog: Catalog) -> int:
     except OSError as error:
         print(f"tooleval catalog: {path} cannot be written: {why_not_written(error)}", file=sys.stderr)
         return NOT_WRITTEN
-    print(f"wrote {path}: {len(catalog.tools)} tools of {len(catalog.servers)} servers")
+    print(f"wrote {path}: {_size(catalog)}")
     return DONE
 
 
-def _check(path: Path, now: Catalog, names: Sequence[str]) -> int:
-    """Print what changed; of a catalog of several servers only the chosen ones are compared."""
-    from pytest_tooleval.broker.catalog_changes import catalog_changes, version_notes
+def _checked(path: Path, names: Sequence[str]) -> Catalog:
+    """Return the catalog to compare; of one of several servers only the chosen ones."""
     from pytest_tooleval.cases.catalog import load_catalogs
 
-    before = load_catalogs([path])
-    if names:
-        before = before.of_servers(names)
+    catalog = load_catalogs([path])
+    return catalog.of_servers(names) if names else catalog
+
+
+def _check(path: Path, before: Catalog, now: Catalog) -> int:
+    """Print what changed."""
+    from pytest_tooleval.broker.catalog_changes import catalog_changes, version_notes
+
     changes = catalog_changes(before, now)
     for change in changes:
         print(printable(str(change)))
     _say(version_notes(before, now))
     if not changes:
-        print(f"{path}: {len(now.tools)} tools of {len(now.servers)} servers, unchanged")
+        print(f"{path}: {_size(now)}, unchanged")
     return CHANGED if changes else DONE
+
+
+def _size(catalog: Catalog) -> str:
+    return f"{_count(len(catalog.tools), 'tool')} of {_count(len(catalog.servers), 'server')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _say(notes: Iterable[str]) -> None:

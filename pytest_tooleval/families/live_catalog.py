@@ -16,10 +16,12 @@ def chosen_servers(servers: LiveServers, names: Iterable[str]) -> list[LiveServe
     """Return the servers of these names, all when there are none, ordered by name.
 
     Raises:
-        ConfigError: the configuration has no such server that can be used.
+        ConfigError: the configuration has no such server that can be used, or none at all.
 
     """
     wanted = sorted(set(names)) or sorted(servers.names)
+    if not wanted:
+        raise ConfigError("the MCP configuration has no server that can be used: describe one under 'mcpServers'")
     found = []
     for name in wanted:
         server = servers.get(name)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from pytest_tooleval.broker.envelope import json_text
-from pytest_tooleval.broker.mapping import BrokerMapping, at
+from pytest_tooleval.broker.mapping import OWN_MAPPING, BrokerMapping, at
 from pytest_tooleval.cases.catalog import Catalog
 from pytest_tooleval.errors import InfrastructureError, nearest
 from pytest_tooleval.families.late import Late
@@ -45,7 +45,8 @@ class RemoteAnswer:
     """What a broker answered.
 
     Attributes:
-        value: the structured content, else what its text is as JSON, else the text.
+        value: the structured content, else what its text is as JSON, else the text; of several texts that are no
+            JSON together a list.
         text: what a model is shown.
         is_error: whether the server calls it an error.
 
@@ -65,7 +66,13 @@ def remote_answer(result: Mapping[str, Any]) -> RemoteAnswer:
     text = "".join(texts)
     if structured is not None:
         return RemoteAnswer(structured, text or json_text(structured), result.get("isError") is True)
-    return RemoteAnswer(_decoded(text), text, result.get("isError") is True)
+    return RemoteAnswer(_value(texts), text, result.get("isError") is True)
+
+
+def _value(texts: Sequence[str]) -> Any:
+    """Return what texts say as JSON: together, or else one by one, as many servers give a list."""
+    whole = _decoded("".join(texts))
+    return [_decoded(text) for text in texts] if isinstance(whole, str) and len(texts) != 1 else whole
 
 
 def _decoded(text: str) -> Any:
@@ -184,5 +191,6 @@ class RemoteBroker:
             if name not in listed:
                 shown = ", ".join(cut(one, 60) for one in listed[:_MOST_NAMED]) or "none"
                 hint = nearest(name, listed) or f"; it has: {shown}"
-                return f"has no tool {name!r}{hint}; the mapping file says how it is asked"
+                mend = "a mapping file (--tooleval-broker-mapping) says how it is asked"
+                return f"has no tool {name!r}{hint}; {mend if self.mapping is OWN_MAPPING else 'see its mapping'}"
         return ""

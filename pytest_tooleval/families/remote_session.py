@@ -81,11 +81,13 @@ def parse_broker(
 
 def _server(name: str, target: str, folder: Path, seconds: float) -> McpServer:
     if is_http_url(target):
-        return McpServer(name, Endpoint(target), folder, call_seconds=seconds, place="the option")
+        return McpServer(name, Endpoint(target), folder, call_seconds=seconds, place="--tooleval-broker")
     try:
         words = shlex.split(target)
     except ValueError as error:
         raise ConfigError(f"the broker {target!r} is no command line: {error}") from None
     if not words:
         raise ConfigError("the broker is blank: give a command that speaks MCP, or the URL where one listens")
-    return McpServer(name, Command(words[0], tuple(words[1:])), folder, call_seconds=seconds, place="the option")
+    return McpServer(
+        name, Command(words[0], tuple(words[1:])), folder, call_seconds=seconds, place="--tooleval-broker"
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_tooleval.broker.answers import BUDGET_BYTES, DECISIONS, has_disposition, is_clear_error, is_instructive
 from pytest_tooleval.broker.broker import DEFAULT_LIMIT
-from pytest_tooleval.broker.mapping import at, found_refs
+from pytest_tooleval.broker.mapping import at, found_refs, is_there, results_hint
 from pytest_tooleval.broker.ranking_reader import EngineAnswer, RankingReader
 from pytest_tooleval.cases.gold import ErgonomicsCase, InvocationScenario
 from pytest_tooleval.errors import InfrastructureError
@@ -42,8 +42,11 @@ class RemoteEngine:
         answer = broker.find(query, limit)
         if broker.is_error(answer):
             return self._of_error(answer)
-        read = self._reader.read(self._entries(answer), limit)
+        entries = self._entries(answer)
+        read = self._reader.read(entries, limit)
         decision, notes = self._decision(answer, read)
+        misfits = self._misfits(answer.value, named=len(entries), known=len(read.refs))
+        notes = (*notes, *misfits)
         confidence = at(answer.value, find.confidence)
         is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
         return EngineAnswer(read.refs, read.scores, decision, confidence if is_number else None, notes)
@@ -67,6 +70,16 @@ class RemoteEngine:
         scores = [score for _, score in found]
         has_scores = self._broker.mapping.find.score is not None and all(map(_is_number, scores))
         return list(zip(refs, scores, strict=True)) if has_scores else refs
+
+    def _misfits(self, value: Any, *, named: int, known: int) -> Iterator[str]:
+        """Yield what speaks for a mapping that does not fit the answer."""
+        mapping = self._broker.mapping
+        if named and not known:
+            refs = f"'refs' of the mapping, {mapping.refs!r}, says how the broker writes names"
+            yield f"nothing that the broker found is a tool of the catalog; {refs}"
+        if not any(is_there(value, place) for place in mapping.find.results):
+            places = ", ".join(map(repr, mapping.find.results))
+            yield f"there is nothing at {places} of the broker's answer{results_hint(value)}"
 
     def _decision(self, answer: RemoteAnswer, read: EngineAnswer) -> tuple[str, tuple[str, ...]]:
         find = self._broker.mapping.find

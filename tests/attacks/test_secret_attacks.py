@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import pytest
 from chat_samples import chat_answer
-from loopback import Asked, LoopbackServer, Scripted, as_json, serving_with
+from loopback import Asked, LoopbackServer, Scripted, as_json, serving, serving_with
+from mcp_project import misbehaving
 from suite_writer import SuiteWriter
 
 API_KEY = "sk-proj-T3st_0123456789abcdefghij"
@@ -183,3 +184,46 @@ def test_a_path_is_no_secret(suite: SuiteWriter, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GOOGLE_CREDENTIALS_FILE", str(tmp_path))
     suite.fixture("a", mock=[{"text": f"It is in {tmp_path}."}])
     assert str(tmp_path) in suite.result()["toolUse"]["cases"][0]["answer"]
+
+
+CONFIGURED = "configured-secret-42"
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["one process", "workers"])
+def test_no_secret_of_a_servers_configuration_gets_out(
+    suite: SuiteWriter, pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    """The model repeats what a tool of the server says of the server's environment, where it is no secret."""
+    entry = misbehaving(env={"WIKI_TOKEN": CONFIGURED, "LANG_OF_WIKI": "esperanto"})
+    web = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": f"Bearer {CONFIGURED[::-1]}"}}
+    suite.write("mcp.json", {"mcpServers": {"wiki": entry, "web": web}})
+    for at, words in enumerate([CONFIGURED, CONFIGURED[::-1]]):
+        calls = [
+            {"name": "environment"},
+            {"name": "refuse", "arguments": {"code": -32000, "text": words}},
+            {"name": "echo", "arguments": {"text": words}},
+        ]
+        answer = f"It is {words}, in esperanto."
+        suite.fixture(f"c{at}", mcp=["wiki"], mock=[{"calls": calls}, {"text": answer}], expected=["glob"])
+    before = {path for path in pytester.path.rglob("*") if path.is_file()}
+    result = suite.run("-rA", "--tooleval-json", "out/r.json", "--junitxml", "out/j.xml", *workers)
+    written = [path for path in pytester.path.rglob("*") if path.is_file() and path not in before]
+    texts = {str(path): path.read_text(errors="replace") for path in written if path.suffix != ".pyc"}
+    texts |= {"stdout": result.stdout.str(), "stderr": result.stderr.str()}
+    assert len(texts) > 4
+    for name, text in texts.items():
+        assert CONFIGURED not in text, name
+        assert CONFIGURED[::-1] not in text, name
+    assert "in esperanto" in (pytester.path / "out/r.json").read_text()
+
+
+def test_keys_in_a_base_url_do_not_get_out(suite: SuiteWriter, pytester: pytest.Pytester) -> None:
+    suite.fixture("a", task="t", expected=["glob"])
+    with serving(fails(401, "no")("")) as server:
+        url = f"http://user:pa55word-1@127.0.0.1:{server.server_port}/v1?key=AIzaTEST0123"
+        result = suite.run("--provider", "openai:m", "--provider-url", url, "--tooleval-json", "r.json", "-rA")
+        assert "key=AIzaTEST0123" in server.asked[0].path
+    texts = [path.read_text(errors="replace") for path in pytester.path.rglob("*.json*") if path.is_file()]
+    for text in (result.stdout.str(), result.stderr.str(), *texts):
+        assert "AIzaTEST" not in text
+        assert "pa55word" not in text

@@ -20,6 +20,7 @@ from pytest_tooleval.broker.mapping import (
     FindMapping,
     at,
     found_refs,
+    is_there,
     load_mapping,
 )
 from pytest_tooleval.cases.catalog import Catalog, CatalogTool
@@ -208,3 +209,9 @@ def test_the_reference_broker_answers_as_its_mapping_says() -> None:
     assert at(error, places.instruction) == error["error"]["agentInstruction"]
     for mapping, answer in ((find, found), (OWN_MAPPING.describe, broker.describe_tool("chat.post_message"))):
         assert at(answer, mapping.next_action)["instruction"]
+
+
+def test_null_is_there_and_a_place_beyond_a_list_is_not() -> None:
+    answer = {"a": None, "b": [1], "~/": {"": 0}}
+    assert [is_there(answer, pointer) for pointer in ("", "/a", "/b/0", "/~0~1/")] == [True] * 4
+    assert [is_there(answer, pointer) for pointer in ("/c", "/a/b", "/b/1", "/b/x")] == [False] * 4

@@ -156,6 +156,24 @@ def test_wrong_usage_is_2(
     assert expected in told.err
 
 
+@pytest.mark.parametrize("servers", [{}, {"off": {"command": "x", "disabled": True}}])
+def test_no_server_at_all_is_2(capsys: pytest.CaptureFixture[str], project: Path, servers: dict[str, Any]) -> None:
+    configured(project, servers)
+
+    assert exit_code(["catalog", "--mcp-config", "mcp.json", "-o", "world.json"]) == 2
+    assert "has no server that can be used: describe one under 'mcpServers'" in capsys.readouterr().err
+    assert not (project / "world.json").exists()
+
+
+def test_a_catalog_that_cannot_be_read_is_told_before_servers_are_started(
+    capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    configured(project, {"gone": {"command": "no-such-program"}})
+
+    assert exit_code(["catalog", "--mcp-config", "mcp.json", "--check", "missing.json"]) == 2
+    assert capsys.readouterr().err.startswith("tooleval: missing.json: cannot be read")
+
+
 def test_a_server_that_cannot_be_started_writes_nothing(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     configured(project, {"gone": {"command": "no-such-program"}})
 

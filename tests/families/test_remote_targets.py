@@ -166,6 +166,11 @@ def structured(value: Any) -> dict[str, Any]:
     return {"content": [], "structuredContent": value}
 
 
+def texts(*said: str) -> dict[str, Any]:
+    """Return a result of a text for each."""
+    return {"content": [{"type": "text", "text": one} for one in said]}
+
+
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Any]:
     """Make a broker that answers its tools with results; closed in the end."""
@@ -204,6 +209,31 @@ def search(targets: CorpusTargets, category: Any = "lexical", acceptable: tuple[
         ),
         ({"results": ("",), "ref": ""}, text('["chat__post", "chat__post"]'), ["chat.post"], "use", None),
         ({"results": ("/result",), "ref": ""}, structured({"result": ["chat__post"]}), ["chat.post"], "use", None),
+        (
+            {"results": ("",), "ref": ""},
+            texts("chat__post", "wiki__search"),
+            ["chat.post", "wiki.search"],
+            "use",
+            None,
+        ),
+        ({"results": ("",), "ref": ""}, texts('["chat__', 'post"]'), ["chat.post"], "use", None),
+        (
+            {"results": ("",), "ref": ""},
+            texts("wiki__search\n\n  chat__post\n"),
+            ["wiki.search", "chat.post"],
+            "use",
+            None,
+        ),
+        ({"results": ("",), "ref": ""}, texts("chat__post"), ["chat.post"], "use", None),
+        ({"results": ("",), "ref": ""}, texts(), [], "no_good_match", None),
+        (
+            {"results": ("",)},
+            texts('{"name": "chat__post"}', '{"name": "wiki__search"}'),
+            ["chat.post", "wiki.search"],
+            "use",
+            None,
+        ),
+        ({"results": ("",)}, texts('{"name": "chat__post"}'), ["chat.post"], "use", None),
     ],
 )
 def test_what_another_broker_finds(
@@ -219,6 +249,40 @@ def test_names_that_the_catalog_lacks_are_noted(broker: Any) -> None:
     record = search(broker(BARE, search_tools=structured({"tools": [{"name": "post"}, {"name": "chat__post"}]})))
     assert (record["rank"], record["pass"]) == (1, True)
     assert record["notes"] == ["the broker returned what is not in the catalog: 'post' (did you mean 'chat.post'?)"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "answer", "note"),
+    [
+        (
+            BrokerMapping(SEARCH),
+            structured(FOUND),
+            "nothing that the broker found is a tool of the catalog; 'refs' of the mapping, '{server}.{name}', "
+            "says how the broker writes names",
+        ),
+        (
+            BARE,
+            structured({"found": {"a/b": []}, "warnings": []}),
+            "there is nothing at '/tools' of the broker's answer; lists stand at '/found/a~1b', '/warnings': "
+            "name the right one as 'results' under 'find' of the mapping",
+        ),
+        (
+            BARE,
+            structured({}),
+            "there is nothing at '/tools' of the broker's answer; see 'results' under 'find' of the mapping",
+        ),
+    ],
+)
+def test_a_mapping_that_may_not_fit_is_noted(broker: Any, mapping: BrokerMapping, answer: Any, note: str) -> None:
+    record = search(broker(mapping, search_tools=answer))
+    assert record["decision"] == "no_good_match"
+    assert record["notes"][-1] == note
+
+
+def test_null_for_no_tools_is_no_misfit(broker: Any) -> None:
+    record = search(broker(BARE, search_tools=structured({"tools": None, "warnings": []})), "no_match", ())
+    assert record["pass"] is True
+    assert "notes" not in record
 
 
 def test_a_decision_that_nobody_knows_is_noted(broker: Any) -> None:
@@ -237,6 +301,10 @@ def test_a_decision_that_nobody_knows_is_noted(broker: Any) -> None:
         ({"error": {"code": -32603, "message": "boom"}}, "boom (code -32603)"),
         (structured({"tools": "none"}), "at '/tools' of the answer stands 'none'; expected a list of tools"),
         (structured({"tools": [{"name": 5}]}), "returned 5; expected a list of refs"),
+        (
+            structured({"tools": "see hits", "hits": []}),
+            "expected a list of tools; lists stand at '/hits': name the right one as 'results' under 'find' of the",
+        ),
         ({"exit": 1}, "lost during the call of search_tools"),
     ],
 )
@@ -260,9 +328,24 @@ def test_a_tool_that_the_broker_does_not_have(broker: Any) -> None:
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
     targets = CorpusTargets(TWO, settings(parse_broker("no-such-broker --now", BARE, tmp_path, {}, 30)))
-    with pytest.raises(InfrastructureError, match="no program 'no-such-broker' on PATH"):
+    with pytest.raises(InfrastructureError, match=r"no program 'no-such-broker' on PATH.*; see --tooleval-broker$"):
         search(targets)
     targets.close()
+
+
+def test_a_broker_that_speaks_otherwise_needs_a_mapping(broker: Any) -> None:
+    with pytest.raises(
+        InfrastructureError, match=r"it has: search_tools; a mapping file \(--tooleval-broker-mapping\)"
+    ):
+        search(broker(OWN_MAPPING, search_tools=structured(FOUND)))
+
+
+def test_prose_is_no_list_of_names(broker: Any) -> None:
+    mapping = BrokerMapping(FindMapping("search_tools", "q"), refs="{server}__{name}")
+    with pytest.raises(
+        InfrastructureError, match=r"at the top of the answer stands 'Use chat__post\.'; expected a list"
+    ):
+        search(broker(mapping, search_tools=text("Use chat__post.")))
 
 
 CALL = CallMapping("run_tool", "name", "input")

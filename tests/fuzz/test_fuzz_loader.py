@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from fuzzing import fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 from json_values import TEXT, json_values
 
@@ -15,7 +16,7 @@ from pytest_tooleval.cases.load import FIXTURE_SCHEMA, cases_of
 from pytest_tooleval.errors import CaseError, Problem
 from pytest_tooleval.gates.thresholds import load_thresholds
 
-SMALL = settings(max_examples=150, deadline=None, derandomize=True)
+SMALL = fuzzed(150)
 FILE = Path("fixtures/some-name.json")
 
 KEYS = st.sampled_from(

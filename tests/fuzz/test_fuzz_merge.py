@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from fuzzing import fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 from json_values import json_values
 from parts import ORIGIN, TIME, case, gate, planned, whole_run
@@ -133,7 +134,7 @@ def test_the_document_itself_is_taken(tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["toolUse"] == DOCUMENT["toolUse"]
 
 
-@settings(max_examples=250, deadline=None)
+@fuzzed(250)
 @given(st.sampled_from(PATHS), st.just(paths) | ODD)
 def test_a_changed_file_is_taken_or_refused(path, value):
     with tempfile.TemporaryDirectory() as name:

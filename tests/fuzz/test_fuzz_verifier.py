@@ -5,7 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hypothesis import example, given, settings
+from fuzzing import fuzzed
+from hypothesis import example, given
 from hypothesis import strategies as st
 from json_values import TEXT, json_values
 
@@ -19,7 +20,7 @@ from pytest_tooleval.measures.verify import (
     verify,
 )
 
-SMALL = settings(max_examples=150, deadline=None, derandomize=True)
+SMALL = fuzzed(150)
 NAME = st.sampled_from("abc")
 NAMES = st.lists(NAME, max_size=5).map(tuple)
 KEYS = st.sampled_from(["x", "y", "$any", "$x"])

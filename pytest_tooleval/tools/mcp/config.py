@@ -163,6 +163,19 @@ def load_mcp_config(path: Path, shown: Path) -> McpConfig:
     )
 
 
+def named_values(config: McpConfig) -> Iterator[tuple[str, str]]:
+    """Yield what the configuration itself says under a name: variables of programs, headers of requests.
+
+    Of a header's value its last word is yielded too, which is the secret in `Bearer …`.
+    """
+    for server in config.servers.values():
+        if isinstance(server.target, Command):
+            yield from server.target.env.items()
+        else:
+            for name, text in server.target.headers.items():
+                yield from ((name, part) for part in (text, *text.split()[-1:]))
+
+
 def expand(server: McpServer, environ: Mapping[str, str], worktree: Path | None = None) -> Expanded:
     """Return a server's target with the values of variables and, for a server of one case, of the case's folder.
 

@@ -99,7 +99,14 @@ def write_result(path: Path, document: Mapping[str, Any]) -> None:
 
 def json_text(document: Mapping[str, Any]) -> str:
     """Return the text of a result file: strict JSON, with null for what JSON has no number for."""
-    return json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    try:
+        return _dumped(document)
+    except (ValueError, TypeError):
+        return _dumped(_finite(document))  # a copy of everything, which most documents need not pay for
+
+
+def _dumped(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _provenance(result: SuiteResult, origin: Mapping[str, Any]) -> dict[str, Any]:

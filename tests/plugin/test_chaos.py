@@ -231,3 +231,35 @@ def test_no_room_for_a_command_is_an_error_of_that_case_only(suite: Any, pyteste
     result = suite.run("--tooleval-json", "r.json")
     assert cases_of(pytester) == {"crowded": "error", "following": "passed"}
     result.stdout.fnmatch_lines(["not measured: no process can be started: Too many open files*ulimit*"])
+
+
+DIES_ONCE = """
+import os
+from pathlib import Path
+from pytest_tooleval.tools.tool import Tool
+
+DIED = Path(__file__).parent / "died"
+
+def die(arguments, context):
+    if not DIED.exists():
+        DIED.touch()
+        os._exit(9)
+    return "alive"
+
+def pytest_tooleval_register_tools(tools):
+    tools.add(Tool("die", "Die, the first time.", {"type": "object"}, "read", die))
+"""
+
+
+def test_a_case_that_a_crash_and_a_rerun_had_counts_once(suite: Any, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(DIES_ONCE)
+    suite.fixture("killer", ["die"], expected=["die"])
+    suite.missing("miss")
+    for name in "abcdef":
+        suite.passing(name)
+    result = suite.run("-n2", "--reruns", "1", "--tooleval-json", "r.json")
+    found = cases_of(pytester)
+    assert found == {**dict.fromkeys("abcdef", "passed"), "killer": "passed", "miss": "missed"}
+    document = json.loads((pytester.path / "r.json").read_text())
+    assert document["toolUse"]["byTarget"]["mock"]["n"] == 8
+    result.stdout.no_fnmatch_line("*did not end*")

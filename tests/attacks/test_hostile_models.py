@@ -131,15 +131,14 @@ def pytest_tooleval_register_providers(providers):
 """
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["one process", "workers"])
 def test_what_a_provider_of_a_users_own_returns_breaks_no_run(
-    suite: SuiteWriter, pytester: pytest.Pytester, workers: list[str]
+    suite: SuiteWriter, pytester: pytest.Pytester
 ) -> None:
     pytester.makeconftest(ODD_PROVIDER)
     names = re.findall(r'^    "([a-z ]+)": lambda', ODD_PROVIDER, re.MULTILINE)
     for name in names:
         suite.fixture(name.replace(" ", "-"), task=name, expected=["glob"])
-    result = suite.run("--provider", "odd", "--tooleval-json", "r.json", *workers)
+    result = suite.run("--provider", "odd", "--tooleval-json", "r.json")
     result.assert_outcomes(errors=len(names))
     assert_clean(result, most=100_000, longest=13_000)
     cases = json.loads((pytester.path / "r.json").read_text())["toolUse"]["cases"]

@@ -189,10 +189,7 @@ def test_a_path_is_no_secret(suite: SuiteWriter, monkeypatch: pytest.MonkeyPatch
 CONFIGURED = "configured-secret-42"
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["one process", "workers"])
-def test_no_secret_of_a_servers_configuration_gets_out(
-    suite: SuiteWriter, pytester: pytest.Pytester, workers: list[str]
-) -> None:
+def test_no_secret_of_a_servers_configuration_gets_out(suite: SuiteWriter, pytester: pytest.Pytester) -> None:
     """The model repeats what a tool of the server says of the server's environment, where it is no secret."""
     entry = misbehaving(env={"WIKI_TOKEN": CONFIGURED, "LANG_OF_WIKI": "esperanto"})
     web = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": f"Bearer {CONFIGURED[::-1]}"}}
@@ -206,7 +203,7 @@ def test_no_secret_of_a_servers_configuration_gets_out(
         answer = f"It is {words}, in esperanto."
         suite.fixture(f"c{at}", mcp=["wiki"], mock=[{"calls": calls}, {"text": answer}], expected=["glob"])
     before = {path for path in pytester.path.rglob("*") if path.is_file()}
-    result = suite.run("-rA", "--tooleval-json", "out/r.json", "--junitxml", "out/j.xml", *workers)
+    result = suite.run("-rA", "--tooleval-json", "out/r.json", "--junitxml", "out/j.xml")
     written = [path for path in pytester.path.rglob("*") if path.is_file() and path not in before]
     texts = {str(path): path.read_text(errors="replace") for path in written if path.suffix != ".pyc"}
     texts |= {"stdout": result.stdout.str(), "stderr": result.stderr.str()}

@@ -33,7 +33,7 @@ def decoded(text: str) -> Cassette | None:
         return None
 
 
-@fuzzed(150)
+@fuzzed(80)
 @given(mutations(st.just(WHOLE)))
 def test_any_json_is_a_cassette_or_a_problem(value: Any) -> None:
     with in_time():
@@ -42,13 +42,13 @@ def test_any_json_is_a_cassette_or_a_problem(value: Any) -> None:
             assert decode_cassette(cassette_text(found), SHOWN) == found
 
 
-@fuzzed(100)
+@fuzzed(40)
 @given(spoilt_texts(st.just(WHOLE)))
 def test_a_spoilt_file_is_replayed_or_refused(tmp_path_factory: Any, data: bytes) -> None:
     check_replay(tmp_path_factory.getbasetemp() / f"fuzz-cassettes-{next(NUMBERS) % 50}", data)
 
 
-@fuzzed(100)
+@fuzzed(40)
 @given(mutations(st.just(WHOLE)))
 def test_a_changed_file_is_replayed_or_refused(tmp_path_factory: Any, value: Any) -> None:
     data = json.dumps(value).encode()

@@ -81,7 +81,7 @@ def check_loads(load: Callable[[Path], Any], path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", LOADERS)
-@fuzzed(80)
+@fuzzed(30)
 @given(data=st.data())
 def test_any_file_is_loaded_or_told(
     kind: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -105,7 +105,7 @@ def test_what_is_changed_is_valid_before(tmp_path: Path) -> None:
                 pytest.fail(str(error))
 
 
-@fuzzed(120)
+@fuzzed(60)
 @given(
     st.lists(
         mutations(st.sampled_from(ROWS)).map(json.dumps).map(str.encode) | spoilt_texts(st.sampled_from(ROWS)),
@@ -126,7 +126,7 @@ COMMANDS = (
 )
 
 
-@fuzzed(60)
+@fuzzed(30)
 @given(mutations(st.sampled_from([CATALOG, TOOLS_LIST])), st.sampled_from(COMMANDS))
 def test_commands_say_what_is_wrong_with_any_catalog(
     tmp_path_factory: pytest.TempPathFactory, value: Any, command: list[str]

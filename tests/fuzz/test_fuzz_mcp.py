@@ -46,7 +46,7 @@ RESULT = {
 CONTEXT = ToolContext(Path("/nowhere"))
 
 
-@fuzzed(120)
+@fuzzed(60)
 @given(mutations(st.just(CONFIG)).map(json.dumps).map(str.encode) | spoilt_texts(st.just(CONFIG)))
 def test_any_configuration_is_servers_or_problems(tmp_path_factory: Any, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz-mcp.json"
@@ -66,7 +66,7 @@ def test_any_configuration_is_servers_or_problems(tmp_path_factory: Any, data: b
             assert all(isinstance(secret, str) for secret in expanded.secrets)
 
 
-@fuzzed(200)
+@fuzzed(80)
 @given(mutations(st.just(RESULT)), st.sampled_from([200, 30_000]))
 def test_any_result_is_a_text_in_bounds(result: Any, most: int) -> None:
     with in_time():
@@ -78,7 +78,7 @@ def test_any_result_is_a_text_in_bounds(result: Any, most: int) -> None:
     text.encode()
 
 
-@fuzzed(100)
+@fuzzed(50)
 @given(mutations(st.just([*TOOLS[:4], *ODD_TOOLS[1:4]])), st.dictionaries(ODD_TEXT, ODD_VALUES, max_size=2))
 def test_any_list_of_tools_gives_tools_that_can_be_called(listed: Any, arguments: dict[str, Any]) -> None:
     listed = listed if isinstance(listed, list) else [listed]
@@ -97,7 +97,7 @@ REQUEST = {"jsonrpc": "2.0", "id": 5, "result": {"content": [], "structuredConte
 FAILURE = {"jsonrpc": "2.0", "id": "x", "error": {"code": -32000, "message": "no", "data": [1]}}
 
 
-@fuzzed(200)
+@fuzzed(80)
 @given(st.sampled_from([REQUEST, FAILURE]).flatmap(lambda value: spoilt_texts(mutations(st.just(value)))))
 def test_any_line_is_a_message_or_none(line: bytes) -> None:
     with in_time():

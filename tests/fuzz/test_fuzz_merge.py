@@ -134,7 +134,7 @@ def test_the_document_itself_is_taken(tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["toolUse"] == DOCUMENT["toolUse"]
 
 
-@fuzzed(250)
+@fuzzed(100)
 @given(st.sampled_from(PATHS), st.just(paths) | ODD)
 def test_a_changed_file_is_taken_or_refused(path, value):
     with tempfile.TemporaryDirectory() as name:

@@ -88,7 +88,7 @@ def as_received(body: Any) -> Any:
 
 
 @pytest.mark.parametrize("dialect", PARSERS)
-@fuzzed(120)
+@fuzzed(60)
 @given(data=st.data())
 def test_any_body_gives_a_reply_that_can_be_sent_back_or_a_provider_error(
     dialect: str, data: st.DataObject
@@ -125,7 +125,7 @@ def test_long_texts_take_little_time(dialect: str, piece: str) -> None:
             unparsed_call_hint(parse(body, REQUEST).text, ["file_read"])
 
 
-@fuzzed(150)
+@fuzzed(80)
 @given(st.sampled_from([200, 302, 400, 401, 404, 429, 500, 503, 529, 999]), ODD_VALUES | st.binary(), ODD_TEXT)
 def test_any_error_gives_a_short_message(status: int, body: Any, header: str) -> None:
     import httpx
@@ -144,7 +144,7 @@ def test_any_error_gives_a_short_message(status: int, body: Any, header: str) ->
     assert (error is None) == (200 <= status < 300)
 
 
-@fuzzed(200)
+@fuzzed(100)
 @given(ODD_VALUES | ODD_TEXT | st.text(st.sampled_from('{}[]":,a1e\\ \n'), max_size=30))
 def test_any_arguments_are_an_object_or_none_and_can_be_sent_back(raw: Any) -> None:
     with in_time():
@@ -156,7 +156,7 @@ def test_any_arguments_are_an_object_or_none_and_can_be_sent_back(raw: Any) -> N
     again.encode()
 
 
-@fuzzed(100)
+@fuzzed(60)
 @given(st.lists(ODD_VALUES, max_size=5), ODD_TEXT)
 def test_any_ids_become_unique_texts(given_ids: list[Any], name: str) -> None:
     with in_time():
@@ -170,7 +170,7 @@ def test_any_ids_become_unique_texts(given_ids: list[Any], name: str) -> None:
 EMBEDDINGS = {"data": [{"index": 0, "embedding": [0.5, 1.0]}, {"index": 1, "embedding": [1, 0]}]}
 
 
-@fuzzed(120)
+@fuzzed(60)
 @given(mutations(st.just(EMBEDDINGS)))
 def test_any_embeddings_are_vectors_or_a_provider_error(body: Any) -> None:
     with in_time():

@@ -47,7 +47,7 @@ def written(folder: Path, value: Any, name: str = "r.json") -> Path:
     return path
 
 
-@fuzzed(120)
+@fuzzed(50)
 @given(data=st.data())
 def test_any_result_file_is_reported_and_compared_or_refused(
     whole: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -68,7 +68,7 @@ def test_any_result_file_is_reported_and_compared_or_refused(
             assert isinstance(rendered(comparison_blocks(found), 80, color=False), str)
 
 
-@fuzzed(60)
+@fuzzed(30)
 @given(data=st.data())
 def test_a_spoilt_result_file_is_refused_or_read(
     whole: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -85,7 +85,7 @@ def run_command(*arguments: object) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-@fuzzed(120)
+@fuzzed(50)
 @given(mutations(st.just(PARTS[0])), mutations(st.just(PARTS[1])))
 def test_any_parts_are_merged_or_refused(tmp_path_factory: pytest.TempPathFactory, one: Any, other: Any) -> None:
     folder = tmp_path_factory.getbasetemp()
@@ -122,7 +122,7 @@ def log_lines(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return write(tmp_path_factory.mktemp("log"), header(), "a", "b").read_bytes().splitlines()
 
 
-@fuzzed(100)
+@fuzzed(50)
 @given(data=st.data())
 def test_any_log_is_resumed_or_left_alone(
     log_lines: list[bytes], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -137,7 +137,7 @@ def test_any_log_is_resumed_or_left_alone(
     resumed(tmp_path_factory.getbasetemp() / f"fuzz-log-{next(NUMBERS) % 50}", lines)
 
 
-@fuzzed(60)
+@fuzzed(30)
 @given(
     st.lists(
         st.binary(max_size=40)

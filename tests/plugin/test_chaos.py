@@ -87,9 +87,7 @@ def test_a_worker_that_is_killed_costs_the_case_it_was_at(
         assert "not measured: 1 item did not end" in output
         assert json.loads((pytester.path / "r.json").read_text())["verdict"] == "fail"
 
-        again = started(pytester, tmp_path / "u", model, "-k", "g00")
-        again.communicate(timeout=60)
-        assert lives(command), "another run's folder is none of its business"
+        assert lives(command)
         env = {**os.environ, "TMPDIR": str(folder)}
         following = [sys.executable, "-m", "pytest", "-q", "-k", "g00", *model.options]
         subprocess.run(following, cwd=pytester.path, env=env, check=True, capture_output=True, timeout=60)
@@ -136,7 +134,7 @@ def without_rights(command: list[str]) -> list[str]:
     return [program, "--bounding-set=-dac_override,-dac_read_search", *command]
 
 
-@pytest.mark.parametrize("options", [[], ["-n2"], ["--tooleval-resume"], ["--tooleval-record=out/cassettes"]])
+@pytest.mark.parametrize("options", [[], ["--tooleval-resume"], ["--tooleval-record=out/cassettes"]])
 def test_a_project_that_cannot_be_written_to_is_measured(
     suite: Any, pytester: pytest.Pytester, tmp_path: Path, options: list[str]
 ) -> None:

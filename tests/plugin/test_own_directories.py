@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 from obedient_model import ObedientModel, obedient_model, task
 
 CONFTEST = '''
@@ -36,6 +35,7 @@ COMMAND = (
     "cat name.txt && cp name.txt copied.txt && git add copied.txt && git commit -qm $(cat name.txt) && "
     "git log -1 --format=%s > logged.txt && git rev-parse --show-toplevel > top.txt && pwd -P | cmp - top.txt"
 )
+CASES, AT_A_TIME = 60, 32
 NAMES = ["look", "run_command", "look", "file_read", "file_write", "run_command", "look"]
 
 
@@ -68,13 +68,13 @@ def fixture(number: int) -> dict[str, Any]:
     }
 
 
-def run_many(folder: Path, model: ObedientModel, cases: int, concurrency: int, *more: str) -> Counter[str]:
+def run_many(folder: Path, model: ObedientModel, cases: int, concurrency: int) -> Counter[str]:
     """Run so many cases, so many at a time, and return how often each verdict was given, and each outcome of a call."""
     (folder / "evals/fixtures").mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "evals/fixtures/all.json").write_text(json.dumps([fixture(number) for number in range(cases)]))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--tooleval-json", "r.json", *more]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--tooleval-json", "r.json"]
     command += ["--tooleval-concurrency", str(concurrency), "--tooleval-no-run-log", *model.options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     path = folder / "r.json"
@@ -84,12 +84,9 @@ def run_many(folder: Path, model: ObedientModel, cases: int, concurrency: int, *
     return Counter(case["verdict"] for case in found) + outcomes
 
 
-@pytest.mark.parametrize(
-    ("cases", "at_a_time", "workers"), [(60, 32, []), (30, 8, ["-n2"])], ids=["threads", "threads of workers"]
-)
-def test_no_case_sees_the_folder_of_another(tmp_path: Path, cases: int, at_a_time: int, workers: list[str]) -> None:
+def test_no_case_sees_the_folder_of_another(tmp_path: Path) -> None:
     with obedient_model() as model:
-        seen = run_many(tmp_path, model, cases, at_a_time, *workers)
+        seen = run_many(tmp_path, model, CASES, AT_A_TIME)
         assert model.most_at_once > 4
-    expected = Counter({f"{name} ok": cases * count for name, count in Counter(NAMES).items()})
-    assert seen == expected + Counter(passed=cases)
+    expected = Counter({f"{name} ok": CASES * count for name, count in Counter(NAMES).items()})
+    assert seen == expected + Counter(passed=CASES)

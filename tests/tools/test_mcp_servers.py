@@ -561,6 +561,26 @@ def test_a_server_that_hangs_in_a_call_that_was_given_up_is_started_anew_soon(pr
         assert process_of(project, other) == first
 
 
+def test_a_call_behind_one_that_hangs_says_nothing_about_its_case(project: McpProject) -> None:
+    hurried = replace(project.context, limits=ToolLimits(mcp_seconds=0.2))
+    with (
+        project.servers(own=misbehaving()) as servers,
+        project.case(servers) as tools,
+        project.case(servers) as other,
+    ):
+        with pytest.raises(ToolError, match="no more time was left"):
+            tools.offer.offered["slow"].run({"seconds": 1.5}, hurried)
+        with pytest.raises(ToolUnavailableError) as caught:
+            other.offer.offered["echo"].run({"text": "x"}, hurried)
+        assert str(caught.value) == (
+            "MCP server 'own' gave no answer to the call of echo within 0.2 s: it may hang in a call of another case; "
+            "with 'isolated' each case has a server of its own"
+        )
+        assert project.call(other, "echo", text="y") == "echo: y"
+        with pytest.raises(ToolError, match="no more time was left"):
+            tools.offer.offered["slow"].run({"seconds": 0.4}, hurried)
+
+
 def test_closing_ends_calls_that_are_under_way(project: McpProject) -> None:
     said: list[str] = []
     with project.servers(own=misbehaving()) as servers, project.case(servers) as tools:

@@ -161,8 +161,7 @@ class Connection:
         """
         params = {"name": name, "arguments": arguments}
         try:
-            what = f"the call of {shorten(name, 80)}"
-            return self._request("tools/call", params, seconds, what, limit="callSeconds")
+            return self._request("tools/call", params, seconds, call_words(name), limit="callSeconds")
         except _RefusedError as error:
             raise ToolError(f"The server answered with an error: {error}") from None
 
@@ -283,6 +282,11 @@ class Connection:
 
     def _shown(self, text: str) -> str:
         return shorten(printable(self._redact(clean_text(text))), _REASON_CHARS)
+
+
+def call_words(name: str) -> str:
+    """Return what a call of a tool is called in messages."""
+    return f"the call of {shorten(name, 80)}"
 
 
 def _in_time(seconds: float, limit: str) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_tooleval.errors import ToolUnavailableError
+from pytest_tooleval.errors import ToolError, ToolUnavailableError
 from pytest_tooleval.providers.account import Redactor
 from pytest_tooleval.tools.mcp.config import Command, McpServer, expand, is_http_url
-from pytest_tooleval.tools.mcp.connection import Connection, Transport
+from pytest_tooleval.tools.mcp.connection import Connection, Transport, call_words
 from pytest_tooleval.tools.mcp.http import HttpTransport
 from pytest_tooleval.tools.mcp.launch import misplaced_argument, shared_environment, start_program
 from pytest_tooleval.tools.mcp.loop_thread import LoopThread
@@ -69,6 +69,25 @@ class RunningServer:
         self.was_used = True
         self.is_in_doubt = False
         return tools
+
+    def call(self, name: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Call a tool and return its result as it came; raises what `Connection.call` raises."""
+        result = self.connection.call(name, arguments, seconds)
+        self.is_in_doubt = False
+        return result
+
+    def given_up(self, name: str, seconds: float) -> ToolError | ToolUnavailableError:
+        """Take down that a call got no answer in the time of its case; return what that is to the case.
+
+        It says something about the case unless the server has not answered since an earlier call was given up.
+        """
+        if self.is_in_doubt:
+            return self.connection.error(
+                f"gave no answer to {call_words(name)} within {seconds:.3g} s",
+                "it may hang in a call of another case; with 'isolated' each case has a server of its own",
+            )
+        self.is_in_doubt = True
+        return ToolError(f"The call was given up after {seconds:.3g} s: no more time was left.")
 
     def new_note(self) -> str:
         """Return what is odd about it, the first time; else an empty string."""

@@ -150,7 +150,8 @@ class Lease:
 
         Raises:
             ToolError: the server answered with an error of the protocol, or no time was left for its answer.
-            ToolUnavailableError: the server was lost, or gave no answer in the time that it always has.
+            ToolUnavailableError: the server was lost, gave no answer in the time that it always has, or gave none
+                in the time that was left and may hang in a call of another case.
 
         """
         most = self._server.call_seconds
@@ -160,14 +161,13 @@ class Lease:
         self._was_called = True
         try:
             try:
-                return running.connection.call(name, arguments, min(most, seconds))
+                return running.call(name, arguments, min(most, seconds))
             except SessionLostError:
                 running = self._renewed(running)
-                return running.connection.call(name, arguments, min(most, seconds))
+                return running.call(name, arguments, min(most, seconds))
         except NoAnswerError:
             if seconds < most:
-                running.is_in_doubt = True
-                raise ToolError(f"The call was given up after {seconds:.3g} s: no more time was left.") from None
+                raise running.given_up(name, seconds) from None
             running.retired = True
             raise
         except ToolUnavailableError:

@@ -72,7 +72,11 @@ class RunningServer:
 
     def call(self, name: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Call a tool and return its result as it came; raises what `Connection.call` raises."""
-        result = self.connection.call(name, arguments, seconds)
+        try:
+            result = self.connection.call(name, arguments, seconds)
+        except ToolError:  # an answer too
+            self.is_in_doubt = False
+            raise
         self.is_in_doubt = False
         return result
 

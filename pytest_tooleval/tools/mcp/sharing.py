@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from pytest_tooleval.errors import ToolError, ToolUnavailableError
+from pytest_tooleval.errors import ToolUnavailableError
 from pytest_tooleval.tools.mcp.config import McpServer
 from pytest_tooleval.tools.mcp.connection import NoAnswerError, SessionLostError
 from pytest_tooleval.tools.mcp.running import RunningServer

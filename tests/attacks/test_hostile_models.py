@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import zlib
+from xml.etree import ElementTree
 
 import pytest
 from chat_samples import chat_answer
@@ -43,6 +44,7 @@ def test_nothing_that_a_model_says_breaks_a_run_or_its_output(
             "--tooleval-json", "r.json", "--junitxml", "j.xml", *workers,
         )  # fmt: skip
     assert_clean(result, most=400_000, longest=2100)
+    assert len(list(ElementTree.parse(pytester.path / "j.xml").iter("testcase"))) == len(REPLIES)
     cases = json.loads((pytester.path / "r.json").read_text())["toolUse"]["cases"]
     assert [case["id"] for case in cases] == [f"c{at:02}" for at in range(len(REPLIES))]
     verdicts = {name: case["verdict"] for name, case in zip(REPLIES, cases, strict=True)}

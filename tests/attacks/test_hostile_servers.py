@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import uuid
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hostile_replies import ANSI, nested
@@ -63,6 +64,7 @@ def test_nothing_that_a_server_says_breaks_a_run_or_its_output(
     result = suite.run("-rA", "--tooleval-json", "r.json", "--junitxml", "j.xml", "--tooleval-timeout", "20")
 
     assert_clean(result, most=150_000, longest=2100)
+    assert len(list(ElementTree.parse(pytester.path / "j.xml").iter("testcase"))) == len(CASES)
     cases = json.loads((pytester.path / "r.json").read_text())["toolUse"]["cases"]
     verdicts = {name: case["verdict"] for name, case in zip(CASES, cases, strict=True)}
     assert verdicts == {name: verdict for name, (_, _, verdict) in CASES.items()}
